@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { refuse } from '../src/cli/refuse.ts';
 import { hearStopSignals, outliveReaders, type StopSignals } from '../src/cli/terminal/stop-signals.ts';
-import type { Environment } from '../src/node/config.ts';
 import type { RunningNode } from '../src/node/node-parts.ts';
+import type { Environment } from '../src/runtime/config/setting.ts';
 import { urlHost } from '../src/runtime/config/url-host.ts';
 import { collectWhenIdle } from '../src/runtime/limits/idle-collection.ts';
 import { setHeapFlags } from '../src/runtime/limits/node-memory.ts';

@@ -9,7 +9,7 @@ import { MemoryBudget } from '../src/runtime/limits/memory-budget.ts';
 import type { NodeLog } from '../src/runtime/telemetry/log.ts';
 import { openCassandra } from '../src/store/cassandra/open.ts';
 import { ClockCheck } from './clock-check.ts';
-import { advertisedAddress, backendPorts, type ClusterConfig } from './config.ts';
+import { advertisedAddress, type ClusterConfig, ownBackendPorts } from './config.ts';
 import { clusterMembership } from './membership.ts';
 import { BadValues } from './redis/bad-values.ts';
 import { connectRedis, createRedis } from './redis/client.ts';
@@ -82,7 +82,7 @@ export async function startClusterNode(config: ClusterConfig, log: NodeLog): Pro
         { name: 'cassandra', check: () => stores.check() },
         { name: 'redis', check: async () => void (await redis.ping()) },
       ],
-      backendPorts: backendPorts(config),
+      backendPorts: ownBackendPorts(config),
       self: config.nodeId,
       placement: membership.placement,
       peers: membership.peers,

@@ -1,13 +1,14 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type DescMessage, type DescMethod, fromJson, type JsonValue, toJson } from '@bufbuild/protobuf';
-import { clusterConfigTable } from '../cluster/config-table.ts';
+import { clusterSettings } from '../cluster/settings.ts';
+import { nodeSettings } from '../src/node/settings.ts';
 import { apiServices, type RestRoute, restRoutes } from '../src/rpc/endpoints/routes.ts';
 import { readComments } from '../src/rpc/openapi/comments.ts';
 import { openApiDocument } from '../src/rpc/openapi/document.ts';
 import { groupOf } from '../src/rpc/openapi/groups.ts';
 import { commentOf, messageExample, messageRef, type SchemaBook } from '../src/rpc/openapi/schema.ts';
-import { type ConfigVariable, configTable } from '../src/runtime/config/config-table.ts';
+import type { Settings } from '../src/runtime/config/setting.ts';
 import { jsonRule } from '../src/service/encoding/json-field.ts';
 import { type ApiDocument, apiPage, type RpcMethod } from './api-page.ts';
 import { errorCodesTable } from './error-codes.ts';
@@ -18,8 +19,8 @@ import { receiverLimitsTable, webhookLimitsTable, webhookScheduleTable } from '.
  * Writes what the documentation repeats from the code into it: `node docs/make.ts`. A test fails where it was not run.
  */
 const tables: ReadonlyMap<string, string> = new Map([
-  ['configuration table', tableOf(configTable)],
-  ['cluster configuration table', tableOf(clusterConfigTable)],
+  ['configuration table', tableOf(nodeSettings)],
+  ['cluster configuration table', tableOf(clusterSettings)],
   ['webhook limits table', webhookLimitsTable()],
   ['receiver limits table', receiverLimitsTable()],
   ['webhook schedule table', webhookScheduleTable()],
@@ -37,8 +38,11 @@ export function withTables(page: string): string {
   });
 }
 
-function tableOf(variables: readonly ConfigVariable[]): string {
-  const rows = variables.map(({ name, default: otherwise, meaning }) => `| \`${name}\` | ${otherwise} | ${meaning} |`);
+function tableOf(settings: Settings): string {
+  const rows = Object.values(settings).map((setting) => {
+    const otherwise = 'default' in setting ? setting.default : setting.whenUnset;
+    return `| \`${setting.name}\` | ${otherwise} | ${setting.meaning} |`;
+  });
   return ['| variable | default | meaning |', '|---|---|---|', ...rows].join('\n');
 }
 

@@ -1,5 +1,5 @@
 import type { AddCommands } from '../../src/cli/program.ts';
-import type { Environment } from '../../src/node/config.ts';
+import type { Environment } from '../../src/runtime/config/setting.ts';
 import { addClusterCommands } from './cluster-commands.ts';
 import { addClusterVerify } from './verify-command.ts';
 

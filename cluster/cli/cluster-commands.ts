@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { shardOf } from '../../src/actors/routing/shard.ts';
 import { isUuid } from '../../src/domain/values/uuid-form.ts';
-import type { Environment } from '../../src/node/config.ts';
+import type { Environment } from '../../src/runtime/config/setting.ts';
 import { ConfigError } from '../../src/runtime/start-error.ts';
 import type { LeaseServer } from '../placement/lease-server.ts';
 import { isLeaving, type Member, type MemberBoard, type Order } from '../placement/members.ts';

@@ -1,4 +1,4 @@
-import type { Environment } from '../../src/node/config.ts';
+import type { Environment } from '../../src/runtime/config/setting.ts';
 import { ConfigError } from '../../src/runtime/start-error.ts';
 import { readRedisConfig } from '../config.ts';
 import { connectRedis, createRedis } from '../redis/client.ts';

@@ -1,9 +1,10 @@
 import { type KeyObject, randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { isoTime } from '../../src/domain/values/time.ts';
-import { type Environment, refuseOpenSecrets } from '../../src/node/config.ts';
+import { refuseOpenSecrets } from '../../src/node/config.ts';
 import { authorityKey } from '../../src/node/node-keys.ts';
 import { systemClock } from '../../src/runtime/clock/system-clock.ts';
+import type { Environment } from '../../src/runtime/config/setting.ts';
 import { ConfigError } from '../../src/runtime/start-error.ts';
 import {
   beginRotation,

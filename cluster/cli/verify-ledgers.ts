@@ -9,7 +9,7 @@ import { type StoreScrub, scrubStore } from '../../src/maintenance/scrub/scrub-s
 import { scrubTrees, type TreeScrub } from '../../src/maintenance/scrub/scrub-trees.ts';
 import { storedAuthority, storedKeys } from '../../src/maintenance/scrub/stored-keys.ts';
 import { systemClock } from '../../src/runtime/clock/system-clock.ts';
-import { StartError } from '../../src/runtime/start-error.ts';
+import { ConfigError } from '../../src/runtime/start-error.ts';
 import { readLog } from '../../src/service/log-identity/log-record.ts';
 import { CassandraInspection } from '../../src/store/cassandra/inspection.ts';
 import { projectionWriter } from '../../src/store/cassandra/log/projection-writer.ts';
@@ -86,7 +86,7 @@ function settingsIn(terminal: Terminal): CassandraSettings {
   try {
     return cassandraSettings(terminal.env);
   } catch (error) {
-    throw error instanceof StartError ? usageError(error.message) : error;
+    throw error instanceof ConfigError ? usageError(error.message) : error;
   }
 }
 

@@ -1,7 +1,8 @@
-import { type Config, type Environment, readConfig } from '../node/config.ts';
+import { type Config, readConfig } from '../node/config.ts';
 import { startEmbedded } from '../node/embedded.ts';
 import { readTls } from '../node/listeners.ts';
 import type { RunningNode } from '../node/node-parts.ts';
+import type { Environment } from '../runtime/config/setting.ts';
 import { urlHost } from '../runtime/config/url-host.ts';
 import { collectWhenIdle } from '../runtime/limits/idle-collection.ts';
 import { setHeapFlags } from '../runtime/limits/node-memory.ts';

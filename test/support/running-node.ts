@@ -2,8 +2,9 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, onTestFinished } from 'vitest';
-import { type Environment, readConfig } from '../../src/node/config.ts';
+import { readConfig } from '../../src/node/config.ts';
 import { startEmbedded } from '../../src/node/embedded.ts';
+import type { Environment } from '../../src/runtime/config/setting.ts';
 import { createLog } from '../../src/runtime/telemetry/log.ts';
 
 /** A whole node in this process, on free ports and with its data in a temporary directory. */

@@ -1,8 +1,9 @@
 import { join } from 'node:path';
 import { isoTime } from '../../domain/values/time.ts';
-import { type Environment, readConfig } from '../../node/config.ts';
+import { readConfig } from '../../node/config.ts';
 import { authorityKey, authorityKeyFile, authorityKeyName, replaceOwnKey } from '../../node/node-keys.ts';
 import { systemClock } from '../../runtime/clock/system-clock.ts';
+import type { Environment } from '../../runtime/config/setting.ts';
 import {
   believedAuthority,
   confirmAuthority,

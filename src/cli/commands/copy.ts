@@ -16,7 +16,8 @@ import { CliError, type Terminal } from '../terminal/terminal.ts';
 /**
  * `ledger-trust copy --from lmdb --to cassandra`: copies the data of DATA_DIR, which no node may serve meanwhile, into
  * the keyspace that the CASSANDRA_ variables name. Run again after an interruption, it resumes. Returns the exit code:
- * 1 if something was not copied. Throws CliError or StartError with one sentence if the copy cannot be completed.
+ * 1 if something was not copied. Throws CliError, ConfigError or StartError with one sentence if the copy cannot be
+ * completed.
  */
 export async function copy(terminal: Terminal, { from, to }: { from: string; to: string }): Promise<number> {
   if (from !== 'lmdb' || to !== 'cassandra')

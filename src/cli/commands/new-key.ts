@@ -1,6 +1,7 @@
 import type { KeyObject } from 'node:crypto';
-import { type Environment, refuseOpenSecrets } from '../../node/config.ts';
+import { refuseOpenSecrets } from '../../node/config.ts';
 import { authorityKey } from '../../node/node-keys.ts';
+import type { Environment } from '../../runtime/config/setting.ts';
 import { ConfigError } from '../../runtime/start-error.ts';
 import { CliError } from '../terminal/terminal.ts';
 

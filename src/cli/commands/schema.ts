@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { defaultShardCount } from '../../actors/bounds.ts';
-import type { Environment } from '../../node/config.ts';
+import type { Environment } from '../../runtime/config/setting.ts';
 import { StartError } from '../../runtime/start-error.ts';
 import { applySchema as applyCassandraSchema } from '../../store/cassandra/schema/apply-schema.ts';
 import { shardsMax } from '../../store/cassandra/schema/fact-values.ts';
@@ -17,7 +17,7 @@ const defaultReplicas = 3;
 
 /**
  * `ledger-trust schema apply`: creates what is missing of the keyspace and its tables. Returns a sentence that says
- * what is there now. Throws StartError with a sentence that says what to correct.
+ * what is there now. Throws ConfigError or StartError with a sentence that says what to correct.
  */
 export async function applySchema(env: Environment, options: SchemaCommandOptions): Promise<string> {
   const settings = cassandraSettings(env);

@@ -1,4 +1,5 @@
-import { isErrorCode, type RetryRule, retryRuleOf } from '../../domain/errors.ts';
+import type { RetryRule } from '../../domain/error-codes.ts';
+import { isErrorCode, retryRuleOf } from '../../domain/errors.ts';
 import { LedgerTrustError } from '../error.ts';
 
 export interface RetryPolicy {

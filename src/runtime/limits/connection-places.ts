@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 
-interface PlaceBounds {
+interface ConnectionBounds {
   /** Connections that have not proved to be nodes: probes, metrics, and clients that send nothing. */
   readonly strangersMax: number;
   /** The same from one address. */
@@ -20,13 +20,13 @@ interface Place {
  * request within milliseconds, so those are connections that send nothing.
  */
 export class ConnectionPlaces {
-  readonly #bounds: PlaceBounds;
+  readonly #bounds: ConnectionBounds;
   readonly #all = new Set<Socket>();
   /** Oldest first. */
   readonly #strangers = new Map<Socket, Place>();
   readonly #byAddress = new Map<string, Set<Socket>>();
 
-  constructor(bounds: PlaceBounds) {
+  constructor(bounds: ConnectionBounds) {
     this.#bounds = bounds;
   }
 

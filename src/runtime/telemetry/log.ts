@@ -53,7 +53,7 @@ export function createLog(
 }
 
 /** `file`: a path, or 1 for the standard output. It is opened with the first line. */
-export function bufferedLines(file: 1 | string, maxBytes = waitingLinesMaxBytes): LineWriter {
+export function bufferedLines(file: 1 | string): LineWriter {
   let write: WriteChunk | null = null;
   const open = (): WriteChunk => {
     if (file !== 1) return toFile(fs.openSync(file, 'a'));
@@ -65,7 +65,7 @@ export function bufferedLines(file: 1 | string, maxBytes = waitingLinesMaxBytes)
       write ??= open();
       write(chunk, done);
     },
-    maxBytes,
+    waitingLinesMaxBytes,
     isWithoutReader,
   );
   return writer;

@@ -12,7 +12,7 @@ export interface TargetPolicy {
 }
 
 /** Default ports of Redis and of Cassandra (client, node and JMX). No webhook receiver listens on these. */
-const backendPorts: ReadonlySet<number> = new Set([6379, 6380, 16379, 26379, 7000, 7001, 7199, 9042, 9142]);
+const wellKnownBackendPorts: ReadonlySet<number> = new Set([6379, 6380, 16379, 26379, 7000, 7001, 7199, 9042, 9142]);
 
 /** Global unicast (RFC 4291, section 2.4). All other addresses are not routed, or map to something else. */
 const globalUnicast: [ipaddr.IPv6, number] = [ipaddr.IPv6.parse('2000::'), 3];
@@ -36,9 +36,9 @@ export function addressKind(literal: string): AddressKind {
 export function mayConnect(policy: TargetPolicy, protocol: string, address: string, port: number): boolean {
   switch (addressKind(address)) {
     case 'public':
-      return protocol === 'https:' && !backendPorts.has(port) && !isOwn(policy, address, port);
+      return protocol === 'https:' && !wellKnownBackendPorts.has(port) && !isOwn(policy, address, port);
     case 'loopback':
-      return !policy.production && !backendPorts.has(port) && !policy.ownPorts().has(port);
+      return !policy.production && !wellKnownBackendPorts.has(port) && !policy.ownPorts().has(port);
     case 'forbidden':
       return false;
   }

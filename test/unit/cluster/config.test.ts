@@ -4,10 +4,10 @@ import { Command } from 'commander';
 import { describe, expect, test } from 'vitest';
 import { addClusterCommands } from '../../../cluster/cli/cluster-commands.ts';
 import { advertisedAddress, readClusterConfig } from '../../../cluster/config.ts';
-import { clusterConfigTable } from '../../../cluster/config-table.ts';
 import type { LeaseServer } from '../../../cluster/placement/lease-server.ts';
 import type { Member, MemberBoard } from '../../../cluster/placement/members.ts';
 import { defaultTimings } from '../../../cluster/placement/timings.ts';
+import { clusterSettings } from '../../../cluster/settings.ts';
 import { shardOf } from '../../../src/actors/routing/shard.ts';
 import { ConfigError } from '../../../src/runtime/start-error.ts';
 import { ledgerId } from '../../support/commands.ts';
@@ -104,7 +104,7 @@ describe('the configuration of a clustered node', () => {
   });
 
   test('has every variable in the table once', () => {
-    const names = clusterConfigTable.map(({ name }) => name);
+    const names = Object.values(clusterSettings).map(({ name }) => name);
     expect(new Set(names).size).toBe(names.length);
     for (const name of [...Object.keys(least), ...Object.keys(certificates), 'ADVERTISE_ADDRESS'])
       if (!/KEY_FILE$/.test(name) || name.startsWith('CLUSTER')) expect(names).toContain(name);

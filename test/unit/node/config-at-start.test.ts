@@ -4,11 +4,12 @@ import { join } from 'node:path';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { readClusterConfig } from '../../../cluster/config.ts';
 import { checkClusterFiles } from '../../../cluster/config-files.ts';
-import { clusterConfigTable } from '../../../cluster/config-table.ts';
-import { type Environment, readConfig } from '../../../src/node/config.ts';
+import { clusterSettings } from '../../../cluster/settings.ts';
+import { readConfig } from '../../../src/node/config.ts';
 import { startEmbedded } from '../../../src/node/embedded.ts';
 import { readTls } from '../../../src/node/listeners.ts';
-import { configTable } from '../../../src/runtime/config/config-table.ts';
+import { nodeSettings } from '../../../src/node/settings.ts';
+import type { Environment } from '../../../src/runtime/config/setting.ts';
 import { createLog } from '../../../src/runtime/telemetry/log.ts';
 import { refused } from '../../support/refused-start.ts';
 import { suiteDir } from '../../support/running-node.ts';
@@ -221,7 +222,9 @@ describe('a node that stands alone', () => {
 
   test('tries a wrong value of every variable', () => {
     expect([...Object.keys(wrong), ...Object.keys(atStores)].sort()).toEqual(
-      configTable.map(({ name }) => name).sort(),
+      Object.values(nodeSettings)
+        .map(({ name }) => name)
+        .sort(),
     );
   });
 
@@ -272,7 +275,11 @@ describe('a node of a cluster', () => {
   const start = (env: Environment) => checkClusterFiles(readClusterConfig({ ...least, ...env }), Date.now());
 
   test('tries a wrong value of every variable', () => {
-    expect(Object.keys(wrongInCluster).sort()).toEqual(clusterConfigTable.map(({ name }) => name).sort());
+    expect(Object.keys(wrongInCluster).sort()).toEqual(
+      Object.values(clusterSettings)
+        .map(({ name }) => name)
+        .sort(),
+    );
   });
 
   const { DATA_DIR: _, ...keyFiles } = atStores;

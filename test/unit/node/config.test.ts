@@ -2,7 +2,7 @@ import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { readConfig } from '../../../src/node/config.ts';
-import { configTable } from '../../../src/runtime/config/config-table.ts';
+import { nodeSettings } from '../../../src/node/settings.ts';
 import { ConfigError } from '../../../src/runtime/start-error.ts';
 import { suiteDir } from '../../support/running-node.ts';
 
@@ -156,6 +156,10 @@ describe('configuration', () => {
     const read = new Set<string>();
     const env = new Proxy({}, { get: (_, name) => void read.add(String(name)) });
     readConfig(env);
-    expect([...read].sort()).toEqual(configTable.map(({ name }) => name).sort());
+    expect([...read].sort()).toEqual(
+      Object.values(nodeSettings)
+        .map(({ name }) => name)
+        .sort(),
+    );
   });
 });

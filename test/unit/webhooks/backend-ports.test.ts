@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { backendPorts } from '../../../cluster/config.ts';
+import { ownBackendPorts } from '../../../cluster/config.ts';
 import { memberPorts } from '../../../cluster/placement/members.ts';
 import { readConfig } from '../../../src/node/config.ts';
 import { mayConnect } from '../../../src/service/webhooks/webhook-target.ts';
@@ -13,7 +13,7 @@ test.each([
   ['rediss://127.0.0.1:33111/2', '127.0.0.1:33222,127.0.0.2:33222', [33_111, 33_222]],
   ['redis://[::1]:33111', '[::1]:33222', [33_111, 33_222]],
 ])('a cluster’s Redis at %s and Cassandra at %s are no targets', (redisUrl, contactPoints, ports) => {
-  const found = backendPorts({ redisUrl, cassandra: settings(contactPoints) });
+  const found = ownBackendPorts({ redisUrl, cassandra: settings(contactPoints) });
   expect([...found]).toEqual(ports);
   const policy = { production: false, ownPorts: () => found, ownAddresses: () => [] };
   for (const port of ports) expect(mayConnect(policy, 'http:', '127.0.0.1', port)).toBe(false);

@@ -1,7 +1,7 @@
 import { createServer as createTcpServer } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { afterAll, describe, expect, test } from 'vitest';
-import { backendPorts } from '../../../cluster/config.ts';
+import { ownBackendPorts } from '../../../cluster/config.ts';
 import { memberPorts } from '../../../cluster/placement/members.ts';
 import { readConfig } from '../../../src/node/config.ts';
 import type { TargetPolicy } from '../../../src/service/webhooks/webhook-target.ts';
@@ -142,7 +142,7 @@ describe('targets that are refused at connection', () => {
     const listener = await countingListener();
     const env = { ...nowhere, ...settings(listener.port) };
     const { webhookClosedPorts } = readConfig(env);
-    const found = backendPorts({ redisUrl: env.REDIS_URL, cassandra: cassandraSettings(env) });
+    const found = ownBackendPorts({ redisUrl: env.REDIS_URL, cassandra: cassandraSettings(env) });
     const ownPorts = new Set([...webhookClosedPorts, ...found]);
     await expectClosed(listener.port, { production: false, ownPorts: () => ownPorts, ownAddresses: () => [] });
     expect(listener.connections()).toBe(0);

@@ -1,5 +1,14 @@
 import { readFileSync } from 'node:fs';
-import { StartError } from '../../../runtime/start-error.ts';
+import {
+  type Environment,
+  listOf,
+  matching,
+  plain,
+  readSetting,
+  type Settings,
+  wholeNumber,
+} from '../../../runtime/config/setting.ts';
+import { ConfigError } from '../../../runtime/start-error.ts';
 import { defaultInFlightMax } from './circuit.ts';
 
 /** Unsafe settings of Cassandra. A node and `schema apply` refuse them unless CASSANDRA_ALLOW names them. */
@@ -28,56 +37,124 @@ export interface CassandraSettings {
   readonly writesMax: number;
 }
 
-/** Reads the settings from the variables CASSANDRA_* of an environment. Throws StartError if a value is invalid. */
-export function cassandraSettings(env: { readonly [name: string]: string | undefined }): CassandraSettings {
-  const contactPoints = list(env.CASSANDRA_CONTACT_POINTS);
-  if (contactPoints.length === 0)
-    throw new StartError('Set CASSANDRA_CONTACT_POINTS to the addresses of Cassandra, as host:port,host:port.');
-  if (new Set(contactPoints.map(portOf)).size > 1)
-    throw new StartError(
+/** The table in docs/operations.md is made from them. */
+export const cassandraVariables = {
+  contactPoints: {
+    name: 'CASSANDRA_CONTACT_POINTS',
+    read: contactPoints,
+    whenUnset: 'none; required',
+    meaning: 'Addresses of Cassandra, `host:port`, separated by commas.',
+  },
+  dataCenter: {
+    name: 'CASSANDRA_DATA_CENTER',
+    read: matching(
+      /^[\w.-]{1,128}$/,
+      'the name of a data centre: at most 128 letters, digits, dots, hyphens and underscores',
+    ),
+    default: 'datacenter1',
+    meaning: 'The data centre that this node works with.',
+  },
+  // Plain, because it becomes part of statements.
+  keyspace: {
+    name: 'CASSANDRA_KEYSPACE',
+    read: matching(/^[a-z][a-z0-9_]{0,47}$/, '1 to 48 lower-case letters, digits and underscores'),
+    default: 'ledger_trust',
+    meaning: 'The keyspace that `schema apply` has made.',
+  },
+  reach: {
+    name: 'CASSANDRA_CONSISTENCY',
+    read: reach,
+    default: 'local',
+    meaning: '`local` in one data centre, `global` over several.',
+  },
+  username: {
+    name: 'CASSANDRA_USERNAME',
+    read: plain,
+    whenUnset: 'none',
+    meaning: 'Login, with CASSANDRA_PASSWORD_FILE.',
+  },
+  passwordFile: {
+    name: 'CASSANDRA_PASSWORD_FILE',
+    read: plain,
+    whenUnset: 'none',
+    meaning: 'File that holds the password.',
+  },
+  tlsCaFile: {
+    name: 'CASSANDRA_TLS_CA_FILE',
+    read: plain,
+    whenUnset: 'none',
+    meaning: 'PEM of the CA that signed Cassandra’s certificates.',
+  },
+  allow: {
+    name: 'CASSANDRA_ALLOW',
+    read: overridesIn,
+    whenUnset: 'none',
+    meaning: '`paxos-v1`, `periodic-commit-log`: unsafe settings of Cassandra that are allowed by name.',
+  },
+  requestsMax: {
+    name: 'CASSANDRA_REQUESTS_MAX',
+    read: wholeNumber(1, countMax),
+    default: String(defaultInFlightMax),
+    meaning: 'Requests to Cassandra that may be under way at once. Beyond it calls are `overloaded`.',
+  },
+  writesMax: {
+    name: 'CASSANDRA_WRITES_MAX',
+    read: wholeNumber(1, countMax),
+    default: String(writesMaxByDefault),
+    meaning: 'Writes that may wait for one ledger or record. Beyond it calls are `overloaded`.',
+  },
+} satisfies Settings;
+
+/** Reads the variables CASSANDRA_* of an environment. Throws ConfigError if a value is invalid. */
+export function cassandraSettings(env: Environment): CassandraSettings {
+  const variables = cassandraVariables;
+  const caFile = readSetting(env, variables.tlsCaFile);
+  return {
+    contactPoints: readSetting(env, variables.contactPoints) ?? contactPoints(''),
+    reach: readSetting(env, variables.reach),
+    localDataCenter: readSetting(env, variables.dataCenter),
+    keyspace: readSetting(env, variables.keyspace),
+    login: login(readSetting(env, variables.username), readSetting(env, variables.passwordFile)),
+    tlsCa: caFile === null ? null : fileText(variables.tlsCaFile.name, caFile),
+    allow: new Set(readSetting(env, variables.allow)),
+    requestsMax: readSetting(env, variables.requestsMax),
+    writesMax: readSetting(env, variables.writesMax),
+  };
+}
+
+function contactPoints(text: string): readonly string[] {
+  const points = listOf(text);
+  if (points.length === 0)
+    throw new ConfigError('Set CASSANDRA_CONTACT_POINTS to the addresses of Cassandra, as host:port,host:port.');
+  if (new Set(points.map(portOf)).size > 1)
+    throw new ConfigError(
       'Name all of CASSANDRA_CONTACT_POINTS with the same port: nodes tell of each other without one.',
     );
-  const reach = env.CASSANDRA_CONSISTENCY?.trim() || 'local';
-  if (reach !== 'local' && reach !== 'global')
-    throw new StartError('Set CASSANDRA_CONSISTENCY to local (LOCAL_QUORUM, LOCAL_SERIAL) or global (QUORUM, SERIAL).');
-  return {
-    contactPoints,
-    localDataCenter: checked(
-      env.CASSANDRA_DATA_CENTER?.trim() || 'datacenter1',
-      /^[\w.-]{1,128}$/,
-      'Set CASSANDRA_DATA_CENTER to the name of a data centre: at most 128 letters, digits, dots, hyphens and underscores.',
-    ),
-    // Plain, because it becomes part of statements.
-    keyspace: checked(
-      env.CASSANDRA_KEYSPACE?.trim() || 'ledger_trust',
-      /^[a-z][a-z0-9_]{0,47}$/,
-      'Set CASSANDRA_KEYSPACE to 1 to 48 lower-case letters, digits and underscores.',
-    ),
-    reach,
-    login: login(env.CASSANDRA_USERNAME?.trim() || null, env.CASSANDRA_PASSWORD_FILE?.trim() || null),
-    tlsCa: env.CASSANDRA_TLS_CA_FILE ? fileText('CASSANDRA_TLS_CA_FILE', env.CASSANDRA_TLS_CA_FILE.trim()) : null,
-    allow: new Set(list(env.CASSANDRA_ALLOW).map(checkedOverride)),
-    requestsMax: count('CASSANDRA_REQUESTS_MAX', env.CASSANDRA_REQUESTS_MAX, defaultInFlightMax),
-    writesMax: count('CASSANDRA_WRITES_MAX', env.CASSANDRA_WRITES_MAX, writesMaxByDefault),
-  };
+  return points;
+}
+
+function reach(text: string): 'local' | 'global' {
+  if (text === 'local' || text === 'global') return text;
+  throw new ConfigError('Set CASSANDRA_CONSISTENCY to local (LOCAL_QUORUM, LOCAL_SERIAL) or global (QUORUM, SERIAL).');
+}
+
+function overridesIn(text: string): readonly Override[] {
+  return listOf(text).map((name) => {
+    const known = overrides.find((override) => override === name);
+    if (known === undefined) throw new ConfigError(`Set CASSANDRA_ALLOW to some of: ${overrides.join(', ')}.`);
+    return known;
+  });
 }
 
 function login(username: string | null, passwordFile: string | null): CassandraSettings['login'] {
   if (username === null && passwordFile === null) return null;
-  if (username === null) throw new StartError('Set CASSANDRA_USERNAME too: CASSANDRA_PASSWORD_FILE is its password.');
+  if (username === null) throw new ConfigError('Set CASSANDRA_USERNAME too: CASSANDRA_PASSWORD_FILE is its password.');
   if (passwordFile === null)
-    throw new StartError('Set CASSANDRA_PASSWORD_FILE too: CASSANDRA_USERNAME is nothing without its password.');
+    throw new ConfigError('Set CASSANDRA_PASSWORD_FILE too: CASSANDRA_USERNAME is nothing without its password.');
   const password = fileText('CASSANDRA_PASSWORD_FILE', passwordFile).trim();
   if (password === '')
-    throw new StartError(`Set CASSANDRA_PASSWORD_FILE to a file that holds the password; ${passwordFile} is empty.`);
+    throw new ConfigError(`Set CASSANDRA_PASSWORD_FILE to a file that holds the password; ${passwordFile} is empty.`);
   return { username, password };
-}
-
-function count(variable: string, text: string | undefined, otherwise: number): number {
-  const value = text?.trim() ?? '';
-  if (value === '') return otherwise;
-  if (/^\d{1,7}$/.test(value) && Number(value) >= 1 && Number(value) <= countMax) return Number(value);
-  throw new StartError(`Set ${variable} to a whole number from 1 to ${countMax}; it is ${JSON.stringify(value)}.`);
 }
 
 /** The port of `host:port` or `[address]:port`, or the default port for a host alone. */
@@ -86,28 +163,10 @@ export function portOf(contactPoint: string): number {
   return port === undefined ? defaultPort : Number(port);
 }
 
-function checked(value: string, form: RegExp, advice: string): string {
-  if (form.test(value)) return value;
-  throw new StartError(advice);
-}
-
-function checkedOverride(name: string): Override {
-  const known = overrides.find((override) => override === name);
-  if (known === undefined) throw new StartError(`Set CASSANDRA_ALLOW to some of: ${overrides.join(', ')}.`);
-  return known;
-}
-
-function list(text: string | undefined): string[] {
-  return (text ?? '')
-    .split(',')
-    .map((part) => part.trim())
-    .filter((part) => part !== '');
-}
-
 function fileText(variable: string, path: string): string {
   try {
     return readFileSync(path, 'utf8');
-  } catch (error) {
-    throw new StartError(`Set ${variable} to a file that this user may read.`, error);
+  } catch {
+    throw new ConfigError(`Set ${variable} to a file that this user may read.`);
   }
 }

@@ -3,10 +3,10 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { readClusterConfig } from '../../../../cluster/config.ts';
-import { clusterConfigTable } from '../../../../cluster/config-table.ts';
+import { clusterSettings } from '../../../../cluster/settings.ts';
 import { LedgerError } from '../../../../src/domain/errors.ts';
 import { readConfig } from '../../../../src/node/config.ts';
-import { configTable } from '../../../../src/runtime/config/config-table.ts';
+import { nodeSettings } from '../../../../src/node/settings.ts';
 import { VerifyingThreads } from '../../../../src/service/signatures/verifying-threads.ts';
 import { Circuit } from '../../../../src/store/cassandra/session/circuit.ts';
 import { writeMutex } from '../../../../src/store/cassandra/session/write-mutex.ts';
@@ -110,7 +110,7 @@ describe('the bounds behind overloaded', () => {
     expect(named.size).toBeGreaterThan(12);
     // Their code gives the name to somebody else, who says 'overloaded'.
     for (const name of ['READS_WAITING', 'CASSANDRA_WRITES_MAX']) expect(named).toContain(name);
-    const variables = [...configTable, ...clusterConfigTable].map(({ name }) => name);
+    const variables = [nodeSettings, clusterSettings].flatMap((table) => Object.values(table)).map(({ name }) => name);
     const manual = readFileSync(join(root, 'docs/operations.md'), 'utf8');
     const section = /\n## Overloaded\n([\s\S]*?)\n## /.exec(manual)?.[1] ?? '';
     for (const name of named) {
