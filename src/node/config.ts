@@ -75,6 +75,7 @@ export function readConfig(env: Environment): Config {
     throw new ConfigError(`Set ${name} too: TLS needs both the certificate and its key.`);
   }
   const memoryBudgetBytes = readSetting(env, nodeSettings.memoryBudgetBytes) ?? defaultMemoryBudgetBytes();
+  const connectionsMax = readSetting(env, nodeSettings.connectionsMax) ?? defaultConnections(memoryBudgetBytes);
   const config: Config = {
     mode,
     host: readSetting(env, nodeSettings.host),
@@ -94,7 +95,7 @@ export function readConfig(env: Environment): Config {
     logLevel: readSetting(env, nodeSettings.logLevel),
     webhookClosedPorts: Object.freeze(readSetting(env, nodeSettings.webhookClosedPorts) ?? []),
     memoryBudgetBytes,
-    connectionsMax: readSetting(env, nodeSettings.connectionsMax) ?? defaultConnections(memoryBudgetBytes),
+    connectionsMax,
     grpcBounds: Object.freeze({
       connectionRequestBytes: readSetting(env, nodeSettings.connectionRequestBytes),
       connectionAnswerBytes: readSetting(env, nodeSettings.connectionAnswerBytes),
@@ -105,7 +106,7 @@ export function readConfig(env: Environment): Config {
       waiting: readSetting(env, nodeSettings.readsWaiting),
     }),
     followers: Object.freeze({
-      total: readSetting(env, nodeSettings.followersMax),
+      total: readSetting(env, nodeSettings.followersMax) ?? defaultFollowers(connectionsMax),
       perActor: readSetting(env, nodeSettings.followersPerActorMax),
     }),
     sandboxRunsWaiting: readSetting(env, nodeSettings.sandboxRunsWaiting),
@@ -173,6 +174,11 @@ function isLoopback(host: string): boolean {
 /** A long read holds at most some 11 MiB, and answers that clients have not taken need room too. */
 const BYTES_OF_READ = 16 * 1024 * 1024;
 const READS_AT_ONCE_DEFAULT_MAX = 16;
+
+/** Over HTTP each takes a connection. */
+function defaultFollowers(connectionsMax: number): number {
+  return Math.max(1, Math.min(10_000, Math.floor((connectionsMax * 5) / 8)));
+}
 
 /** An idle connection and the head of a request that has not ended take some 16 KiB of the heap. */
 function defaultConnections(memoryBytes: number): number {

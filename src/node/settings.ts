@@ -206,7 +206,7 @@ export const nodeSettings = {
   followersMax: {
     name: 'FOLLOWERS_MAX',
     read: countBound(),
-    default: '10000',
+    whenUnset: 'five for each eight of `CONNECTIONS_MAX`; at most 10000',
     meaning:
       'Streams that follow on this node. Beyond it those of the actor or address with most are `overloaded`. Over gRPC MEMORY_BUDGET_MIB bounds them first: about 2,000 with 256 MiB.',
   },

@@ -68,8 +68,8 @@ const unzip: Readonly<Record<string, Unzip>> = {
 const unpackedNowMaxBytes = 16 * 1024;
 
 /**
- * Larger messages that are unpacked at once: of all callers, and of one address. A small body may become requestBodyMaxBytes,
- * which are counted only when it is unpacked. Those that wait are counted as bodies.
+ * Larger messages that are unpacked at once: of all callers, and of one address. A small body may become
+ * requestBodyMaxBytes, which are counted only when it is unpacked. Those that wait are counted as bodies.
  */
 const places = new FairPlaces({ total: 4, perCaller: 2 });
 

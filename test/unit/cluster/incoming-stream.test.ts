@@ -79,7 +79,7 @@ test('a stream that ends in the middle of a message takes no more commands and n
   expect(memory.heldBytes('peer')).toBe(answerBytesMax);
   expect(carried).toBe(32);
   // The first command is refused at once, and its answer is one too many.
-  memory.add('request', mebibyte);
+  memory.add('small', 3 * mebibyte);
   ask(append(), append(), append());
   expect(hangUps()).toBe(1);
   await settled();

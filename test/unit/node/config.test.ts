@@ -66,6 +66,12 @@ describe('configuration', () => {
     expect(readConfig({ CONNECTIONS_MAX: '7' }).connectionsMax).toBe(7);
   });
 
+  it('streams that follow leave connections of a public port to others', () => {
+    const followers = (set: { readonly [name: string]: string }) => readConfig(set).followers.total;
+    expect([followers({ MEMORY_BUDGET_MIB: '256' }), followers({ MEMORY_BUDGET_MIB: '64' })]).toEqual([10_000, 2_560]);
+    expect(followers({ CONNECTIONS_MAX: '7', FOLLOWERS_MAX: '9' })).toBe(9);
+  });
+
   it('bounds of a gRPC connection have defaults, and are set in MiB', () => {
     const mebibyte = 1024 * 1024;
     const bounds = { connectionRequestBytes: 8 * mebibyte, connectionAnswerBytes: 32 * mebibyte };

@@ -4,12 +4,17 @@ import { connect as connectHttp2 } from 'node:http2';
 import { get as getOverTls } from 'node:https';
 import { connect, type Socket } from 'node:net';
 import { expect, onTestFinished, test } from 'vitest';
-import { type ListeningNode, listeningNodeForTests } from '../../support/listening-node.ts';
+import { DeveloperService } from '../../../src/gen/svc/v1/developer_pb.ts';
+import { callGrpc, grpcClient } from '../../support/grpc-client.ts';
+import { bearer, type ListeningNode, listeningNodeForTests } from '../../support/listening-node.ts';
 import { newTlsKeys } from '../../support/tls-keys.ts';
 
 const connectionsMax = 8;
-const plain = await listeningNodeForTests({ handlers: {}, connectionsMax });
-const overTls = await listeningNodeForTests({ handlers: {}, connectionsMax, tls: newTlsKeys(), grpc: false });
+/** A call that is answered when the test says so. */
+const handlers = { 'DeveloperService.GetDeveloper': () => answered.promise };
+let answered = Promise.withResolvers<object>();
+const plain = await listeningNodeForTests({ handlers, connectionsMax });
+const overTls = await listeningNodeForTests({ handlers, connectionsMax, tls: newTlsKeys(), grpc: false });
 /** Of another client: the whole of 127.0.0.0/8 is the machine itself. */
 const localAddress = '127.0.0.2';
 
@@ -28,8 +33,17 @@ async function silent(port: number, greeting = ''): Promise<Set<Socket>> {
   return open;
 }
 
-function statusOf({ http, base }: ListeningNode): Promise<number | undefined> {
-  const options = { host: '127.0.0.1', port: http.port, path: '/v1/health', localAddress, agent: false };
+function statusOf(node: ListeningNode): Promise<number | undefined> {
+  return answerOf(node, '/v1/health', localAddress);
+}
+
+function answerOf(
+  { http, base }: ListeningNode,
+  path: string,
+  from: string,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<number | undefined> {
+  const options = { host: '127.0.0.1', port: http.port, path, localAddress: from, agent: false, headers };
   return new Promise((resolve, reject) => {
     const request = base.startsWith('https')
       ? getOverTls({ ...options, rejectUnauthorized: false }, (response) => resolve(response.resume().statusCode))
@@ -38,6 +52,7 @@ function statusOf({ http, base }: ListeningNode): Promise<number | undefined> {
   });
 }
 
+const preface = 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\u0004\0\0\0\0\0';
 /** A request whose body never ends. */
 const unfinished = 'POST /v1/developer/register HTTP/1.1\r\nHost: a\r\nContent-Length: 100\r\n\r\n{';
 
@@ -52,7 +67,6 @@ test.each([
 });
 
 test('connections of one address do not keep another one out of the gRPC port', async () => {
-  const preface = 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\u0004\0\0\0\0\0';
   const open = await silent(plain.grpc.port, preface);
   const session = connectHttp2(`http://${plain.grpcAddress}`, {
     createConnection: () => connect({ host: '127.0.0.1', port: plain.grpc.port, localAddress }),
@@ -60,4 +74,31 @@ test('connections of one address do not keep another one out of the gRPC port', 
   onTestFinished(() => session.destroy());
   await once(session, 'remoteSettings');
   await expect.poll(() => open.size).toBe(connectionsMax - 1);
+});
+
+test.each([
+  ['REST', plain],
+  ['REST over TLS', overTls],
+])('a call of %s that is served keeps its connection while others come', async (_, node) => {
+  answered = Promise.withResolvers();
+  const called = answerOf(node, '/v1/developer/me', '127.0.0.1', bearer);
+  await expect.poll(() => node.pipeline.running.size).toBe(1);
+  const open = await silent(node.http.port);
+  // One came too many: it took the place of an idle one.
+  await expect.poll(() => open.size).toBe(connectionsMax - 1);
+  expect(await statusOf(node)).toBeDefined();
+  answered.resolve({});
+  expect(await called).toBe(200);
+});
+
+test('a call of gRPC that is served keeps its connection while others come', async () => {
+  answered = Promise.withResolvers();
+  const client = grpcClient(plain.grpcAddress);
+  onTestFinished(() => client.close());
+  const called = callGrpc(client, DeveloperService.method.getDeveloper, {}, bearer);
+  await expect.poll(() => plain.pipeline.running.size).toBe(1);
+  const open = await silent(plain.grpc.port, preface);
+  await expect.poll(() => open.size).toBe(connectionsMax - 1);
+  answered.resolve({});
+  expect((await called).error).toBe(null);
 });

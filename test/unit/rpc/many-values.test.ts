@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { create } from '@bufbuild/protobuf';
+import { Client, credentials } from '@grpc/grpc-js';
 import { expect, it, onTestFinished } from 'vitest';
 import { requestValuesMax } from '../../../src/domain/json/json.ts';
 import {
@@ -35,6 +36,37 @@ function clientOf(address: string) {
   onTestFinished(() => client.close());
   return client;
 }
+
+it('an actor that owes calls for events of a stream sends small appends, but no compressed ones', async () => {
+  const node = await start({
+    rates: { append: { perSecond: 0.1, burst: 150 } },
+    handlers: {
+      'MasterService.AppendEvent': async () => ({}),
+      'MasterService.AppendEvents': async function* (requests: AsyncIterable<AppendEventsRequest>, call: Call) {
+        for await (const { clientIndex } of requests) {
+          call.admitEvent();
+          yield { clientIndex };
+        }
+      },
+    },
+  });
+  const plain = clientOf(node.grpcAddress);
+  const gzip = new Client(node.grpcAddress, credentials.createInsecure(), { 'grpc.default_compression_algorithm': 2 });
+  onTestFinished(() => gzip.close());
+  const event = (values: number) => {
+    const payload = JSON.stringify({ list: Array.from({ length: values }, () => 0) });
+    return { uuid: masterId, eventType: 'A', payload };
+  };
+  const append = async (client: Client) =>
+    (await callGrpc(client, MasterService.method.appendEvent, event(1), bearer)).info?.reason ?? 'appended';
+  expect([await append(plain), await append(gzip)]).toEqual(['appended', 'appended']);
+  const stream = openGrpcStream(plain, MasterService.method.appendEvents, bearer);
+  stream.write(event(10_000));
+  await once(stream, 'data');
+  expect([await append(plain), await append(gzip)]).toEqual(['appended', 'rate_limited']);
+  stream.end();
+  await once(stream.resume(), 'end');
+});
 
 it('a request with many JSON values counts as many calls, and is not read once its caller owes calls', async () => {
   let appended = 0;
