@@ -138,7 +138,7 @@ export const nodeSettings = {
     name: 'RATE_LIMIT_CALL_PER_SECOND',
     ...rate(200),
     meaning:
-      'Calls a second for each API key, appends not counted. Costs beyond one call share one rate for all keys of an actor. Callers whose identity is not verified share ten times this rate for each address. 0: no limit.',
+      'Calls a second for each API key, appends not counted. Costs beyond one call share one rate for all keys of an actor. Calls without a credential, and callers whose identity is not verified, share ten times this rate for each address. 0: no limit.',
   },
   callBurst: {
     name: 'RATE_LIMIT_CALL_BURST',
