@@ -21,7 +21,7 @@ test('an event is found by its seq and by its id', async () => {
 });
 
 test('no event is found beyond the head, by an unknown id or in an unknown ledger', async () => {
-  const unknown = `${events[5]?.id.slice(0, -4)}ffff`;
+  const unknown = `${events[5]?.id.slice(0, -8)}ffffffff`;
   expect(await eventWithId(bounded(), ledgerId, unknown)).toBeNull();
   expect(await eventWithId(bounded(), ledgerId, stranger)).toBeNull();
   expect(await eventAt(bounded(), stranger, 0)).toBeNull();
