@@ -1,25 +1,73 @@
-import { errorTable, type RetryRule } from './error-codes.ts';
+/**
+ * What an error says about its call, and whether the call may be sent again:
+ * - `refused`: decided in the knowledge of what earlier attempts wrote. Sent again, the call is refused again.
+ * - `refused_unchecked`: refused before anything was looked up. Says nothing about earlier attempts.
+ * - `not_written`: this attempt wrote nothing. Any call may be sent again.
+ * - `in_progress`: an earlier attempt is still running. Any call may be sent again.
+ * - `maybe_written`: safe to send again with the same idempotency key, or if the call is a read.
+ * - `fault`: the same, but the error may well come again. Clients leave this retry to their users.
+ */
+export type RetryRule = 'refused' | 'refused_unchecked' | 'not_written' | 'in_progress' | 'maybe_written' | 'fault';
 
-export type ErrorCode = keyof typeof errorTable;
+const retryRules = {
+  invalid_json: 'refused',
+  invalid_argument: 'refused',
+  duplicate_key: 'refused',
+  unsafe_number: 'refused',
+  invalid_string: 'refused',
+  too_deep: 'refused',
+  reserved_event_type: 'refused',
+  reserved_field: 'refused',
+  invalid_public_key: 'refused',
+  unauthenticated: 'refused_unchecked',
+  invalid_api_key: 'refused_unchecked',
+  invalid_actor_identity: 'refused_unchecked',
+  signature_required: 'refused_unchecked',
+  invalid_signature: 'refused_unchecked',
+  unknown_signing_key: 'refused_unchecked',
+  signing_key_revoked: 'refused_unchecked',
+  permission_denied: 'refused',
+  access_expired: 'refused',
+  environment_mismatch: 'refused',
+  not_found: 'refused',
+  route_not_found: 'refused',
+  method_not_allowed: 'refused',
+  ledger_closed: 'refused',
+  master_closed: 'refused',
+  already_exists: 'refused',
+  arl_required: 'refused',
+  idempotency_in_progress: 'in_progress',
+  key_not_active: 'refused',
+  payload_too_large: 'refused',
+  unsupported_media_type: 'refused',
+  idempotency_key_reused: 'refused',
+  rate_limited: 'not_written',
+  namespace_reserved: 'refused',
+  unavailable: 'not_written',
+  overloaded: 'not_written',
+  outcome_unknown: 'maybe_written',
+  internal: 'fault',
+} as const satisfies { readonly [code: string]: RetryRule };
+export type ErrorCode = keyof typeof retryRules;
 
-export const errorCodes = Object.keys(errorTable) as readonly ErrorCode[];
+export const errorCodes = Object.keys(retryRules) as readonly ErrorCode[];
 
 export function isErrorCode(text: string): text is ErrorCode {
-  return Object.hasOwn(errorTable, text);
+  return Object.hasOwn(retryRules, text);
 }
 
 export function retryRuleOf(code: ErrorCode): RetryRule {
-  return errorTable[code].retry;
+  return retryRules[code];
 }
 
 /** Whether the same call, sent again with its idempotency key, may succeed. It is never written twice. */
 export function isRetryable({ code }: LedgerError): boolean {
-  const rule = retryRuleOf(code);
+  const rule = retryRules[code];
   return rule !== 'refused' && rule !== 'refused_unchecked';
 }
 
 export function mayBeWritten({ code }: LedgerError): boolean {
-  const rule = retryRuleOf(code);
+  const rule = retryRules[code];
   return rule === 'in_progress' || rule === 'maybe_written' || rule === 'fault';
 }
 

@@ -1,5 +1,4 @@
-import type { RetryRule } from '../../domain/error-codes.ts';
-import { isErrorCode, retryRuleOf } from '../../domain/errors.ts';
+import { isErrorCode, type RetryRule, retryRuleOf } from '../../domain/errors.ts';
 import { LedgerTrustError } from '../error.ts';
 
 export interface RetryPolicy {
