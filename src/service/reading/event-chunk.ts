@@ -92,10 +92,10 @@ function downLedger({ store, ledgerId, bounds }: Reading): ReadNext {
       const first = Math.max(bounds.low, position - most + 1);
       const entries = await store.read(ledgerId, first, position - first + 1, pageCharsMax);
       const end = entries.at(-1)?.seq ?? position;
-      // The store reads upwards. If it stopped before the end, the entries that it left out come first here, so fewer
-      // are asked for.
+      // The store reads upwards. If it stopped before the end, the entries that it left out come first here, so no more
+      // are asked for than those, and no more than were read.
       if (charsOf(entries) >= pageCharsMax && end < position && most > 1) {
-        most = Math.max(1, Math.min(entries.length, most - 1));
+        most = Math.max(1, Math.min(entries.length, position - end, most - 1));
         continue;
       }
       const isWithin = ({ seq }: StoredEntry): boolean => seq <= position;

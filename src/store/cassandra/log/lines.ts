@@ -39,9 +39,9 @@ export async function readLines(session: CqlSession, list: string, page: Page): 
     const most = Math.min(linesAtOnce, limit - lines.length) + again.length;
     const room = new TextRoom('value', page.charsMax - chars + charsOf(again));
     const found = await read('line_order, value', again[0]?.order ?? from, most, room);
-    const part = found.slice(again.length);
-    lines.push(...part);
-    chars += charsOf(part);
+    // The repeated line may have been repaired, and be longer now.
+    lines.splice(lines.length - again.length, again.length, ...found);
+    chars += charsOf(found) - charsOf(again);
     if (found.length < most && !room.isFull) break;
   }
   return lines;

@@ -110,7 +110,7 @@ export function driverSession(settings: CassandraSettings): OpenSession {
       };
       return readPages((pageState) => {
         const paged = pageState === undefined ? options : { ...options, pageState };
-        if (room !== undefined) return again(boundedPage(client, statement, paged, room));
+        if (room !== undefined) return again(boundedPage(client, statement, paged, room, readTimeoutMs));
         return again(() => client.execute(statement.cql, [...statement.params], paged));
       }, room);
     },

@@ -146,18 +146,28 @@ const rows = ['aa', 'bbb', 'c', 'd'].map((row) => ({ row }));
 test('rows behind the one that fills the room are dropped, and no further page is read', async () => {
   const { client, asked } = clientOf(rows, 0);
   const room = new TextRoom('row', 5);
-  expect(await readPages(() => boundedPage(client, statement, {}, room)(), room)).toEqual(rows.slice(0, 2));
+  expect(await readPages(() => boundedPage(client, statement, {}, room, 1_000)(), room)).toEqual(rows.slice(0, 2));
   expect(asked).toHaveLength(1);
 });
 
 test('a page that is read again after a failure has its room again, and asks for fewer rows', async () => {
   const { client, asked } = clientOf(rows, 1);
-  const room = new TextRoom('row', 7);
-  const read = boundedPage(client, statement, { fetchSize: 64 }, room);
+  const room = new TextRoom('row', 8);
+  const read = boundedPage(client, statement, { fetchSize: 64 }, room, 1_000);
   await expect(read()).rejects.toThrow('broke');
   expect((await read()).rows).toEqual(rows);
   expect(asked).toEqual([{ fetchSize: 64 }, { fetchSize: 8 }]);
+  expect(room.takes({ row: 'e' })).toBe(true);
   expect(room.isFull).toBe(true);
+});
+
+test('an answer that stops behind its first row ends in time, and one that fills the room at once', async () => {
+  const eachRow = (_cql: string, _params: unknown, _options: unknown, each: (n: number, row: Row) => void) =>
+    each(0, { row: 'aa' });
+  const client = { eachRow } as unknown as Parameters<typeof boundedPage>[0];
+  await expect(boundedPage(client, statement, {}, new TextRoom('row', 3), 10)()).rejects.toThrow('in time');
+  const { rows } = await boundedPage(client, statement, {}, new TextRoom('row', 2), 10)();
+  expect(rows).toEqual([{ row: 'aa' }]);
 });
 
 test('the texts of all columns take up room, or those of one', () => {
