@@ -12,8 +12,9 @@ const rowsAfterFailure = 8;
 
 /**
  * Returns a function that reads a page of an answer, without the rows for which `room` has no place. Call it again if
- * it has failed. The driver limits the time to the first row; `answerMaxMs` limits that to the last one. The driver passes each row on as soon as it has arrived, so it holds a part of one row for each
- * connection. By `execute` it would hold the bytes of the whole page.
+ * it has failed. The driver limits the time to the first row; `answerMaxMs` limits that to the last one. The driver
+ * passes each row on as soon as it has arrived, so it holds a part of one row for each connection. By `execute` it
+ * would hold the bytes of the whole page.
  */
 export function boundedPage(
   client: Pick<cassandra.Client, 'eachRow'>,
