@@ -28,6 +28,10 @@ export function createCallRates(sizes: CallRateSizes, callersMax: number = limit
     if (endpoint.rule.createsAnonymously) return creates;
     return endpoint.method.parent.typeName === HealthService.typeName ? null : unknown;
   };
+  const giveBackUnknown = (call: RunningCall, nowMs: number): void => {
+    if (call.paidAsUnknown) unknown.charge(call.address, -1, nowMs);
+    call.paidAsUnknown = false;
+  };
   return {
     /**
      * Takes one call from the rate of the address, whose other callers are not known either. Throws `rate_limited` and
@@ -47,6 +51,8 @@ export function createCallRates(sizes: CallRateSizes, callersMax: number = limit
       const { caller } = call;
       let limited: RateLimited | null = null;
       if (caller !== null) {
+        // Who has the API key is known. Headers alone prove nothing yet.
+        if (caller.apiKeyId !== null) giveBackUnknown(call, nowMs);
         const rate = rateOf(call);
         const payer = payerOf(caller, call);
         limited = rate.takeCall(payer, call, nowMs);
@@ -102,7 +108,7 @@ export function createCallRates(sizes: CallRateSizes, callersMax: number = limit
     /** The caller's signature was verified: its address gets back what the call took from it, and pays no more. */
     verified(call: RunningCall, nowMs: number): void {
       if (call.payer !== null) rateOf(call).verified(call.payer, nowMs);
-      if (call.paidAsUnknown) unknown.charge(call.address, -1, nowMs);
+      giveBackUnknown(call, nowMs);
     },
   };
 }

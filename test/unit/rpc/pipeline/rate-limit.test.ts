@@ -241,6 +241,15 @@ describe('callers who are not known', () => {
     expect(codesOf(2, () => rates.admitUnknown(callOf(null), 0))).toEqual(['in', 'rate_limited']);
   });
 
+  it('get back what they paid for the look-up of an API key that is valid', () => {
+    const rates = createCallRates(sizes);
+    const call = callOf(key);
+    rates.admitUnknown(call, 0);
+    codesOf(99, () => rates.admitUnknown(callOf(null), 0));
+    rates.admit(call, 0);
+    expect(codesOf(2, () => rates.admitUnknown(callOf(null), 0))).toEqual(['in', 'rate_limited']);
+  });
+
   it('pay nothing for probes of health', () => {
     const rates = createCallRates(sizes);
     codesOf(101, () => rates.admit(callOf(null), 0));
