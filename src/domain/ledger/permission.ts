@@ -24,8 +24,8 @@ export interface GrantObject {
 /**
  * The read rule: who may read an event. Besides the parties of its ledger, the delegates of `objects` may: the ledger,
  * the organization whose root the ledger is, and the event's master. An event of the ledger itself (`masterId` null)
- * may also be read by the delegates of any master of the ledger (`anyMaster`). The delegates of its `objects` may read
- * the whole ledger. So a delegate of one master never reads the events of another one.
+ * may also be read by the delegates of any master of the ledger (`anyMaster`). The delegates of the `objects` for
+ * `masterId` null may read the whole ledger. So a delegate of one master never reads the events of another one.
  *
  * Its callers: `LedgerReading`, for reads and proofs and before each attempt of a webhook; `ReaderAccess`, for streams
  * that follow; `readSpans`, for webhooks, whose owners must also have been able to read the event when it was written.
