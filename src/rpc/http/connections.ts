@@ -25,8 +25,6 @@ export class HttpConnections implements AnswerRules, Disposable {
   readonly #open = new Map<object, HttpConnection>();
   /** Unfinished bodies need no credential and may take seconds, so they have their own share of the budget. */
   readonly #unfinished: FairShare<HttpConnection>;
-  /** Raw sockets below TLS, from the start of their handshake on. */
-  readonly #belowTls = new Set<Socket>();
   readonly #sweep: NodeJS.Timeout;
   readonly #look: NodeJS.Timeout;
   /** The listeners of all sockets: a connection would keep each closure of its own. */
@@ -67,11 +65,6 @@ export class HttpConnections implements AnswerRules, Disposable {
     this.#places.begun(socket, connection);
     const { resume, close } = this.#listeners;
     socket.on('error', destroy).on('resume', resume).on('close', close);
-  }
-
-  addBelowTls(socket: Socket): void {
-    this.#belowTls.add(socket);
-    socket.on('close', () => this.#belowTls.delete(socket));
   }
 
   of(socket: object): HttpConnection | null {
@@ -200,7 +193,8 @@ export class HttpConnections implements AnswerRules, Disposable {
     for (const connection of this.#open.values()) if (connection.isIdle) connection.end();
     await until(() => this.#open.size === 0, limits.drainLingerMs);
     for (const { socket } of this.#open.values()) socket.destroy();
-    for (const socket of this.#belowTls) socket.destroy();
+    // TLS handshakes are under way below some.
+    this.#places.destroyAll();
   }
 
   [Symbol.dispose](): void {

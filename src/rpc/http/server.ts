@@ -82,7 +82,6 @@ export function createHttpServer(
   server.closeIdleConnections = () => {};
   server.on('connection', (socket: Socket) => connections.accept(socket));
   server.on(tls === null ? 'connection' : 'secureConnection', (socket: Socket) => connections.add(socket));
-  if (tls !== null) server.on('connection', (socket: Socket) => connections.addBelowTls(socket));
   server.on('checkContinue', (request: IncomingMessage, response: HttpResponse) => {
     response.expectsContinue = true;
     listener(request, response);

@@ -59,6 +59,10 @@ export class PublicConnections {
     if (place !== undefined) place.connection = connection;
   }
 
+  destroyAll(): void {
+    for (const { socket } of this.#places.values()) socket.destroy();
+  }
+
   #remove(key: string, place: Place): void {
     if (this.#places.get(key) !== place) return;
     this.#places.delete(key);

@@ -91,16 +91,11 @@ collectWhenIdle();
 // The worker opens the sockets itself, to bound their number, their handshakes and how long a close takes. TLS is
 // terminated before grpc-js gets a socket.
 const injector = server.createConnectionInjector(ServerCredentials.createInsecure());
-const sockets = new Set<Socket>();
 const net = listenerOf(tls, (socket) => {
   socket.on('error', () => socket.destroy());
   injector.injectConnection(socket);
 });
-net.on('connection', (socket: Socket) => {
-  connections.places.take(socket);
-  sockets.add(socket);
-  socket.on('close', () => sockets.delete(socket));
-});
+net.on('connection', (socket: Socket) => connections.places.take(socket));
 
 main.on('message', (message: Uint8Array<ArrayBuffer> | WorkerCommand) => {
   if (message instanceof Uint8Array) handle(new FrameReader(message));
@@ -142,9 +137,7 @@ async function close(graceMs: number): Promise<void> {
   const closed = new Promise<void>((resolve) => net.close(() => resolve()));
   // Each connection gets a GOAWAY and ends after its last call. The callback of grpc-js comes too early.
   server.tryShutdown(() => {});
-  const late = setTimeout(() => {
-    for (const socket of sockets) socket.destroy();
-  }, graceMs);
+  const late = setTimeout(() => connections.places.destroyAll(), graceMs);
   await closed;
   clearTimeout(late);
   server.forceShutdown();
