@@ -159,8 +159,14 @@ async function untilServing(
     signal?.throwIfAborted();
     if (node.process.hasEnded() && (await node.process.ended) === notFoundExitCode)
       throw new StartError('java cannot be started: install a JDK and have it on the PATH.');
-    if (node.process.hasEnded() || performance.now() - began > startMaxMs)
-      throw new Error(`Cassandra on ${node.address} did not start; see the logs below ${dir}`);
+    const late = performance.now() - began > startMaxMs;
+    if (node.process.hasEnded() || late) {
+      const what = node.process.hasEnded()
+        ? `ended with ${(await node.process.ended) ?? 'a signal'}`
+        : `took ${startMaxMs / 1_000} s`;
+      const said = await node.process.lastLine();
+      throw new Error(`Cassandra on ${node.address} ${what}, before it served: ${said} (logs: below ${dir})`);
+    }
     await afterMs(pollMs);
   }
 }

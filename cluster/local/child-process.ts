@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import { StartError } from '../../src/runtime/start-error.ts';
 
 const termGraceDefaultMs = 8_000;
@@ -11,6 +12,8 @@ export interface ServerProcess {
   /** Resolves when the process has ended for any reason: with its exit code, or null if a signal ended it. */
   readonly ended: Promise<number | null>;
   hasEnded(): boolean;
+  /** The last line of its output, or '' if there is none. */
+  lastLine(): Promise<string>;
   /** Sends SIGSTOP. */
   pause(): void;
   resume(): void;
@@ -70,6 +73,10 @@ export async function startServerProcess(
     pid,
     ended,
     hasEnded: () => over,
+    async lastLine() {
+      const text = await readFile(logFile, 'utf8').catch(() => '');
+      return text.trim().split('\n').at(-1) ?? '';
+    },
     pause: () => signal('SIGSTOP'),
     resume: () => signal('SIGCONT'),
     async kill() {

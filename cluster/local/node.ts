@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { nodeArguments, nodeVariables } from '../../src/runtime/limits/node-memory.ts';
@@ -62,7 +61,7 @@ export async function startLocalNode({ id, dir, env, ports, signal }: LocalNodeO
   try {
     while (!(await isReady(host, internalPort))) {
       signal?.throwIfAborted();
-      if (process.hasEnded()) throw new StartError(`${id} did not start: ${await lastWords(logFile)}`);
+      if (process.hasEnded()) throw new StartError(`${id} did not start: ${await saidAtEnd(process)}`);
       if (performance.now() - began > startMaxMs)
         throw new StartError(`${id} is not ready after ${startMaxMs / 1_000} s: see ${logFile}.`);
       await afterMs(pollMs);
@@ -83,7 +82,6 @@ export async function startLocalNode({ id, dir, env, ports, signal }: LocalNodeO
   };
 }
 
-async function lastWords(logFile: string): Promise<string> {
-  const lines = (await readFile(logFile, 'utf8')).trim().split('\n');
-  return lines.at(-1)?.replace(/^ledger-trust: /, '') ?? '';
+async function saidAtEnd(process: ServerProcess): Promise<string> {
+  return (await process.lastLine()).replace(/^ledger-trust: /, '');
 }

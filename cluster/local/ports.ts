@@ -1,22 +1,29 @@
+import { randomInt } from 'node:crypto';
 import { connect, createServer } from 'node:net';
 
-/** Returns different TCP ports on which nothing listens now. */
+/** Below the ports that systems give to outgoing connections (32,768 on Linux), and beside those of the tests' rig. */
+const lowestPort = 10_000;
+const endPort = 20_000;
+
+/**
+ * Returns different TCP ports on which nothing listens now. No outgoing connection takes one of them before its server
+ * listens, which on Cassandra is half a minute later.
+ */
 export async function freePorts(count: number): Promise<number[]> {
-  const servers = Array.from({ length: count }, () => createServer());
-  const ports = await Promise.all(
-    servers.map(
-      (server) =>
-        new Promise<number>((resolve, reject) => {
-          server.once('error', reject);
-          server.listen(0, '0.0.0.0', () => {
-            const address = server.address();
-            if (address !== null && typeof address === 'object') resolve(address.port);
-          });
-        }),
-    ),
-  );
-  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
-  return ports;
+  const ports = new Set<number>();
+  while (ports.size < count) {
+    const port = randomInt(lowestPort, endPort);
+    if (await isFree(port)) ports.add(port);
+  }
+  return [...ports];
+}
+
+function isFree(port: number): Promise<boolean> {
+  return new Promise((resolve, reject) => {
+    const server = createServer();
+    server.once('error', (error) => ('code' in error && error.code === 'EADDRINUSE' ? resolve(false) : reject(error)));
+    server.listen(port, '0.0.0.0', () => server.close(() => resolve(true)));
+  });
 }
 
 /** Whether a connection to the port is accepted within a second. Never rejects. */

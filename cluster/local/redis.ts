@@ -34,7 +34,7 @@ export async function startRedis(options: { readonly dir: string; readonly port?
   while (!(await accepts('127.0.0.1', free))) {
     if (process.hasEnded() || performance.now() - began > startMaxMs) {
       await process.kill();
-      throw new Error(`redis-server did not start; see ${log}`);
+      throw new Error(`redis-server did not start: ${await process.lastLine()}; see ${log}`);
     }
     await afterMs(pollMs);
   }

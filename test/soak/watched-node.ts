@@ -3,17 +3,29 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { imageVariables, nodeArguments, nodeVariables } from '../../src/runtime/limits/node-memory.ts';
-import { type NodeProcess, startNodeProcess } from '../support/node-process.ts';
+import { startCluster } from '../cluster/rig/cluster-under-test.ts';
+import { peerCertificate } from '../cluster/rig/peer-certificate.ts';
+import { type ProcessEnvironment, startNodeProcess } from '../support/node-process.ts';
 import { productionSettings } from '../support/production-settings.ts';
 
 /** A node in production mode with default settings, started like in the image and watched from outside. */
-interface WatchedNode extends AsyncDisposable {
-  readonly node: NodeProcess;
+interface WatchedNode extends AsyncDisposable, StartedNode {
   /** The most since the last call of this. */
   take(): Peaks;
   /** Without the mapped data file, whose pages the system takes back when it needs them. */
   anonymousMib(): number;
   hasEnded(): boolean;
+}
+
+interface StartedNode {
+  /** `http://host:port` */
+  readonly base: string;
+  /** `host:port` */
+  readonly grpcAddress: string;
+  readonly pid: number;
+  readonly ended: Promise<unknown>;
+  /** What it has written to its output so far. */
+  said(): string;
 }
 
 interface Peaks {
@@ -30,29 +42,31 @@ interface Peaks {
 
 const lookEveryMs = 200;
 const healthMaxMs = 10_000;
+const balancedMaxMs = 60_000;
 
-/** `heapMib`: V8's limit of the old generation; null: its default. */
-export async function startWatchedNode(heapMib: number | null): Promise<WatchedNode> {
-  const dir = mkdtempSync(join(tmpdir(), 'ledger-soak-'));
-  const node = await startNodeProcess({
-    DATA_DIR: join(dir, 'data'),
-    ...productionSettings(dir),
+/**
+ * `heapMib`: V8's limit of the old generation; null: its default. `isClustered`: the node and a second one are a
+ * cluster, with a Redis and a Cassandra of their own on this machine.
+ */
+export async function startWatchedNode(heapMib: number | null, isClustered: boolean): Promise<WatchedNode> {
+  const options = {
     ...nodeVariables,
     ...imageVariables,
     NODE_OPTIONS: [...nodeArguments, ...(heapMib === null ? [] : [`--max-old-space-size=${heapMib}`])].join(' '),
-  });
-  if (!readFileSync(`/proc/${node.child.pid}/maps`, 'utf8').includes('libjemalloc')) {
-    await node.kill();
-    rmSync(dir, { recursive: true, force: true });
+  };
+  await using starting = new AsyncDisposableStack();
+  const dir = mkdtempSync(join(tmpdir(), 'ledger-soak-'));
+  starting.defer(() => rmSync(dir, { recursive: true, force: true }));
+  const node = await (isClustered ? startInCluster : startAlone)(dir, options, starting);
+  if (!readFileSync(`/proc/${node.pid}/maps`, 'utf8').includes('libjemalloc'))
     throw new Error('Install libjemalloc2: the node runs as in the image.');
-  }
   let ended = false;
   void node.ended.then(() => {
     ended = true;
   });
   const mibOf = (field: 'VmRSS' | 'RssAnon'): number => {
     if (ended) return 0;
-    const status = readFileSync(`/proc/${node.child.pid}/status`, 'utf8');
+    const status = readFileSync(`/proc/${node.pid}/status`, 'utf8');
     const [, kib = '0'] = new RegExp(`^${field}:\\s+(\\d+) kB$`, 'm').exec(status) ?? [];
     return Math.round(Number(kib) / 1_024);
   };
@@ -76,8 +90,13 @@ export async function startWatchedNode(heapMib: number | null): Promise<WatchedN
       await delay(lookEveryMs);
     }
   })();
+  starting.defer(async () => {
+    stopping.abort();
+    await looking;
+  });
+  const stack = starting.move();
   return {
-    node,
+    ...node,
     anonymousMib: () => mibOf('RssAnon'),
     hasEnded: () => ended,
     take() {
@@ -85,11 +104,36 @@ export async function startWatchedNode(heapMib: number | null): Promise<WatchedN
       peaks = { memoryMib: 0, healthMs: 0, healthFailures: 0 };
       return taken;
     },
-    async [Symbol.asyncDispose]() {
-      stopping.abort();
-      await looking;
-      await node.kill();
-      rmSync(dir, { recursive: true, force: true });
-    },
+    [Symbol.asyncDispose]: () => stack.disposeAsync(),
+  };
+}
+
+async function startAlone(
+  dir: string,
+  options: ProcessEnvironment,
+  starting: AsyncDisposableStack,
+): Promise<StartedNode> {
+  const env = { DATA_DIR: join(dir, 'data'), ...productionSettings(dir), ...options };
+  const { base, grpcAddress, child, ended, said } = starting.use(await startNodeProcess(env));
+  return { base, grpcAddress, pid: child.pid ?? 0, ended, said };
+}
+
+async function startInCluster(
+  dir: string,
+  options: ProcessEnvironment,
+  starting: AsyncDisposableStack,
+): Promise<StartedNode> {
+  const production = { SVC_MODE: 'production', TLS_TERMINATED: '1', LOG_ORIGIN: 'ledger.example/v1' };
+  const env = { ...production, ...peerCertificate(dir), ...options };
+  const cluster = starting.use(await startCluster({ nodes: 2, cassandra: null, env }));
+  await cluster.untilBalanced(balancedMaxMs);
+  const node = cluster.nodeAt(0);
+  if (node.process === null) throw new Error(`${node.id} does not run`);
+  return {
+    base: node.baseUrl,
+    grpcAddress: new URL(node.grpcUrl).host,
+    pid: node.process.pid,
+    ended: node.process.ended,
+    said: () => readFileSync(node.logFile, 'utf8'),
   };
 }

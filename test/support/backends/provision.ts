@@ -82,7 +82,14 @@ function cassandraSource(env: Environment): Source<CassandraAddress> {
     },
     local: async (dir, signal) => {
       const writeMaxMs = sharedCassandraMaxMs;
-      const local = await startCassandra({ nodes: 1, dir, isThrownAway: true, writeMaxMs, signal });
+      const start = (name: string) =>
+        startCassandra({ nodes: 1, dir: join(dir, name), isThrownAway: true, writeMaxMs, signal });
+      const local = await start('first').catch((error) => {
+        signal.throwIfAborted();
+        // A suite of this run can have taken its port, or the machine was too busy.
+        console.warn(`Cassandra is started once more: ${error}`);
+        return start('second');
+      });
       const { contactPoints, localDataCenter } = local;
       return {
         address: { contactPoints, localDataCenter, allow: [] },
