@@ -28,7 +28,7 @@ import { LedgerNaming } from '../service/audit/ledger-naming.ts';
 import { entityNames, namesByFields, organizationNames, webhookNames } from '../service/audit/named-ledgers.ts';
 import type { Authority } from '../service/authority/authority.ts';
 import { healthService, type StoreCheck } from '../service/calls/health.ts';
-import { delegationService } from '../service/delegation/delegation.ts';
+import { delegationService } from '../service/delegation/delegation-methods.ts';
 import { Delegations } from '../service/delegation/delegations.ts';
 import { masterAccess } from '../service/delegation/master-access.ts';
 import { developerService } from '../service/developers/developers.ts';
