@@ -69,11 +69,11 @@ export function isRecordedEventType(text: string): boolean {
   return eventTypeForm.test(text) && text !== PING;
 }
 
-/** Throws `reserved_event_type` for the types of the service and for PING. */
+/** Throws `reserved_event_type` for a reserved type. */
 export function checkCallerEventType(field: string, value: unknown): string {
   const eventType = checkEventType(field, value);
   if (!RESERVED_EVENT_TYPES.has(eventType)) return eventType;
-  throw new LedgerError('reserved_event_type', `Events of type ${eventType} are written by the service alone.`, {
+  throw new LedgerError('reserved_event_type', `The event type ${eventType} is reserved: callers cannot append it.`, {
     field,
     event_type: eventType,
   });

@@ -14,7 +14,7 @@ export const errorMeanings: { readonly [code in ErrorCode]: string } = {
   unsafe_number: 'a number that canonical JSON would change',
   invalid_string: 'a string with half of a surrogate pair',
   too_deep: 'JSON nested beyond 64 levels from the root of the body; text in a field stands one level deep',
-  reserved_event_type: 'an event type that only the service writes',
+  reserved_event_type: 'a reserved event type, such as one that only the service writes',
   reserved_field: 'a payload field that the server injects, with another value',
   invalid_public_key: 'not an Ed25519 public key, or a weak one',
   unauthenticated: 'no credential was sent',

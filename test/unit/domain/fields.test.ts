@@ -177,7 +177,11 @@ describe('reserved event types', () => {
   test.each([...fields.SERVICE_EVENT_TYPES, 'PING'])('a caller may not append the event type %s', (eventType) => {
     expect(fields.checkEventType('event_type', eventType)).toBe(eventType);
     expect(() => fields.checkCallerEventType('event_type', eventType)).toThrow(
-      expect.objectContaining({ code: 'reserved_event_type', details: { field: 'event_type', event_type: eventType } }),
+      expect.objectContaining({
+        code: 'reserved_event_type',
+        message: `The event type ${eventType} is reserved: callers cannot append it.`,
+        details: { field: 'event_type', event_type: eventType },
+      }),
     );
   });
 });
