@@ -1,6 +1,6 @@
 /**
- * The access matrix: a line for each method, a letter for each caller. `@` names
- * the ledger of the call, `()` its scope.
+ * The access matrix: a line for each method, a letter for each caller. `@` names the ledger of the call, `()` its
+ * scope.
  */
 
 export const delegateNames = [
@@ -46,9 +46,8 @@ const outcomes: Readonly<Record<string, string>> = {
 
 /*
  * `party` is the buyer of the order, the founder of the organization and the engagement's counterparty; `counterparty`
- * is the order's
- * supplier, `entity` the engagement's primary. Organization grants are of the founder's organization, which is also on
- * the order.
+ * is the order's supplier, `entity` the engagement's primary. Organization grants are of the founder's organization,
+ * which is also on the order.
  *
  *                                                 key  parties organ. ledger master  entity env */
 const lines = `

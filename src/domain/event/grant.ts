@@ -29,7 +29,7 @@ export interface Grant {
   readonly eventId: string;
 }
 
-/** Of a grant what access is decided on. What is kept for each of many readers is this, without `permissions`. */
+/** The part of a grant that decides access. A follower keeps this part, and not `permissions`, which may be large. */
 export type GrantTerms = Pick<Grant, 'role' | 'access' | 'expiresAt'>;
 
 export function grantTerms({ role, access, expiresAt }: Grant): GrantTerms {

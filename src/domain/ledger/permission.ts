@@ -6,7 +6,7 @@ import type { LedgerState } from './ledger-state.ts';
 import type { MasterState } from './master-state.ts';
 
 /**
- * 'owner': a delegate of the whole ledger in the role OWNER, who may also grant; the owner of a root is a 'party'.
+ * 'owner': a delegate with a ledger grant of role OWNER, which may also grant. The owner of a root ledger is a 'party'.
  * 'expired': the actor had a grant, and it has expired.
  */
 export type AccessLevel = 'party' | 'owner' | 'write' | 'read' | 'expired' | 'none';

@@ -14,8 +14,8 @@ import { isoTime } from '../../domain/values/time.ts';
 import type { HeldGrant } from '../reading/ledger-reading.ts';
 
 /**
- * On what the access rests: nothing can take it from a party; grants of all that is followed, a ledger or one master;
- * grants of single masters.
+ * On what the access rests. 'party': on no grant, so it never ends. 'whole': on grants of all that is followed, a
+ * ledger or one master. 'masters': on grants of single masters.
  */
 type Basis = 'party' | 'whole' | 'masters';
 
