@@ -70,7 +70,9 @@ test('an event whose outcome is unknown because its time ended leaves a line, a 
 test('events that were not written are counted by their codes, and the stream once as ok', async () => {
   const unknown = new LedgerError('outcome_unknown', 'Perhaps.');
   const node = await failedWith([notFound('master'), unknown, unknown]);
-  const counted = (await node.metrics.registry.metrics()).split('\n').filter((line) => /^svc_(stream|requests)/.test(line));
+  const counted = (await node.metrics.registry.metrics())
+    .split('\n')
+    .filter((line) => /^svc_(stream|requests)/.test(line));
   expect(counted.sort()).toEqual([
     'svc_requests_total{transport="grpc",method="/svc.v1.MasterService/AppendEvents",code="ok"} 1',
     'svc_stream_event_errors_total{code="not_found"} 1',
