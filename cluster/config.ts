@@ -58,8 +58,8 @@ export function readClusterConfig(env: Environment): ClusterConfig {
     throw new ConfigError(
       'For SVC_MODE=production also set CLUSTER_TLS_CA_FILE, CLUSTER_TLS_CERT_FILE and CLUSTER_TLS_KEY_FILE: nodes prove themselves by certificates.',
     );
-  const { nodeId, peerKeyFile, secretFile, passwordFile } = clusterSettings;
-  const peerSecrets = [peerKeyFile, secretFile, passwordFile];
+  const { nodeId, peerKeyFile, secretFile, cassandraPasswordFile } = clusterSettings;
+  const peerSecrets = [peerKeyFile, secretFile, cassandraPasswordFile];
   refuseOpenSecrets(
     env,
     peerSecrets.map((setting) => [setting.name, readSetting(env, setting)]),
@@ -70,7 +70,7 @@ export function readClusterConfig(env: Environment): ClusterConfig {
     nodeId: readSetting(env, nodeId) ?? nodeId.read(`${hostname()}-${randomBytes(3).toString('hex')}`, nodeId.name),
     ...readRedisConfig(env),
     cassandra: cassandra(env),
-    cassandraCaFile: readSetting(env, clusterSettings.tlsCaFile),
+    cassandraCaFile: readSetting(env, clusterSettings.cassandraTlsCaFile),
     advertise: readSetting(env, clusterSettings.advertise) ?? (isEveryAddress ? hostname() : internalHost),
     peers,
     peerFiles,

@@ -78,7 +78,7 @@ export async function startClusterNode(config: ClusterConfig, log: NodeLog): Pro
       config: config.node,
       keys: readSharedNodeKeys(config.node),
       ...stores,
-      stores: [
+      storeChecks: [
         { name: 'cassandra', check: () => stores.check() },
         { name: 'redis', check: async () => void (await redis.ping()) },
       ],

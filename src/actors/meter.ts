@@ -6,7 +6,7 @@ export interface DoubtfulBatch {
   /** Of its first event. */
   readonly seq: number;
   readonly events: number;
-  /** Of the calls whose commands were decided with it. */
+  /** Of the calls whose events it has. If it stays unsettled, also of those that it refuses. */
   readonly requestIds: readonly string[];
   /** What the store said instead. */
   readonly cause: unknown;

@@ -72,7 +72,7 @@ export interface ApiParts {
   readonly logIdentity: LogIdentity;
   readonly apiKeys: KeyCache;
   readonly clock: Clock;
-  readonly stores: readonly StoreCheck[];
+  readonly storeChecks: readonly StoreCheck[];
   readonly production: boolean;
   readonly sandboxRun: SandboxRun;
   readonly sandboxRunsWaiting: number;
@@ -95,7 +95,7 @@ export function apiOf(parts: ApiParts): Implementation[] {
   const appender = new EventAppender(identities, reading, commands);
   const delegations = new Delegations(records, identities, reading, commands);
   const api = [
-    implement(HealthService, healthService(parts.stores, logIdentity.behind)),
+    implement(HealthService, healthService(parts.storeChecks, logIdentity.behind)),
     implement(DeveloperService, developerService(records, identities, parts.apiKeys)),
     implement(
       ActorService,

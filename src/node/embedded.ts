@@ -43,7 +43,7 @@ export async function startEmbedded(
         config,
         keys: readNodeKeys(config, await keysInUse(stores.records)),
         ...stores,
-        stores: [
+        storeChecks: [
           {
             name: 'lmdb',
             check: async () => {

@@ -17,7 +17,7 @@ export interface NodeParts extends Stores {
   readonly keys: NodeKeys;
   readonly stamp: StoreStamp;
   /** Shown in /health. */
-  readonly stores: readonly StoreCheck[];
+  readonly storeChecks: readonly StoreCheck[];
   /** Ports of the store and lease servers. No webhook goes to them. */
   readonly backendPorts?: ReadonlySet<number>;
   readonly self: NodeId;

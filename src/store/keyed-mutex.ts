@@ -1,9 +1,9 @@
 import { LedgerError } from '../domain/errors.ts';
 
-type Kind = 'write' | 'takeover';
+type Kind = 'write' | 'claim';
 
 interface Queue {
-  readonly takeover: (() => void)[];
+  readonly claim: (() => void)[];
   readonly write: (() => void)[];
   lastWasWrite: boolean;
 }
@@ -18,8 +18,8 @@ interface WaitingBound {
  * Runs one operation a key at a time, each kind in the order of the calls. The next one starts in a later iteration of
  * the event loop, so that the caller that was just answered can queue its next operation first.
  *
- * Writes and takeovers (claims) alternate while both wait. A write may overtake waiting claims, because the caller of a
- * claim must be able to append before the next claim fences it. Then a claim may overtake waiting writes.
+ * Writes and claims alternate while both wait. A write may overtake waiting claims, because the caller of a claim must
+ * be able to append before the next claim fences it. Then a claim may overtake waiting writes.
  */
 export class KeyedMutex {
   readonly #queues = new Map<string, Queue>();
@@ -33,7 +33,7 @@ export class KeyedMutex {
   /** Runs `work` under the mutex. Throws LedgerError `overloaded` if too many operations wait for the key. */
   async take<T>(key: string, kind: Kind, work: () => Promise<T>): Promise<T> {
     const queue = this.#queues.get(key);
-    if (queue === undefined) this.#queues.set(key, { takeover: [], write: [], lastWasWrite: kind === 'write' });
+    if (queue === undefined) this.#queues.set(key, { claim: [], write: [], lastWasWrite: kind === 'write' });
     else await this.#wait(queue, kind);
     try {
       return await work();
@@ -61,13 +61,13 @@ export class KeyedMutex {
       return;
     }
     setImmediate(() => {
-      const writeNext = queue.takeover.length === 0 || (queue.write.length > 0 && !queue.lastWasWrite);
+      const writeNext = queue.claim.length === 0 || (queue.write.length > 0 && !queue.lastWasWrite);
       queue.lastWasWrite = writeNext;
-      queue[writeNext ? 'write' : 'takeover'].shift()?.();
+      queue[writeNext ? 'write' : 'claim'].shift()?.();
     });
   }
 }
 
 function waitingIn(queue: Queue): number {
-  return queue.takeover.length + queue.write.length;
+  return queue.claim.length + queue.write.length;
 }

@@ -156,8 +156,8 @@ export interface LedgerStore {
    * follows: entries[0].seq is the head's seq + 1, and entries[0].prevHash is the head's hash (0 and '' in an empty
    * ledger). When it resolves, the entries and their projections are durable and visible to every reader. Throws Fenced
    * or OutcomeUnknown. Throws TypeError, without writing, if the entries do not follow one another. A batch has at most
-   * 64 entries, or 128 if the node runs it with `batchLimits.commitsTogether` (src/actors/bounds.ts), and 256 KiB of
-   * rows, or one larger entry of at most 576 KiB (rowBytesMax): every store must take it.
+   * 64 entries and 256 KiB of rows, or one larger entry of at most 576 KiB (rowBytesMax). If the node gives this store
+   * `batchLimits.commitsTogether` (src/actors/bounds.ts), it has at most 128 entries. The store must take every batch.
    * The caller must not start an append of a claim while another one of that claim is in flight.
    */
   append(claim: Claim, entries: readonly LedgerEntry[]): Promise<void>;

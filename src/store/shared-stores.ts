@@ -7,8 +7,9 @@ export interface SharedStores extends Stores, AsyncDisposable {
   /** Into how many shards the ledgers are divided: fixed when `schema apply` made the schema. Throws StartError. */
   shardCount(): Promise<number>;
   /**
-   * The time of the store's clock, milliseconds since 1970. Nodes compare their clocks with it, so a store without a
-   * clock needs another one that all nodes can ask. Rejects while the store does not answer.
+   * The time of the store's clock, milliseconds since 1970, with which nodes compare theirs. Rejects while the store
+   * does not answer: a node for which this has not resolved for 10 s counts its store as lost. So an adapter that takes
+   * the time from another clock, which all nodes must be able to ask, asks the store too.
    */
   time(): Promise<number>;
   /** How many events this process has written whose projections it does not know to be written. 0 if none can lag. */

@@ -97,7 +97,10 @@ export interface StoreInspection {
   newestBatch(ledgerId: string): Promise<NewestBatch>;
   /** Yields rows of a ledger's log, and of what points to the log, that readers cannot parse or never reach. */
   damagedRowsOf(ledgerId: string): AsyncIterable<DamagedRow>;
-  /** Yields rows beside the log of a ledger whose times the service has not given, as far as these names lead to them. */
+  /**
+   * Yields rows beside the log of a ledger whose times the service has not given, as far as these names lead to them. A
+   * store without times of rows yields none.
+   */
   misdatedRows(names: NamesBesideLog): AsyncIterable<DamagedRow>;
   /** Yields the damaged rows of everything that belongs to no ledger's log. */
   damagedRows(): AsyncIterable<Walked<DamagedRow>>;

@@ -128,11 +128,11 @@ describe('the circuit before Cassandra', () => {
 });
 
 describe('the mutex of a key', () => {
-  test('runs one operation at a time, and a write overtakes each waiting takeover once', async () => {
+  test('runs one operation at a time, and a write overtakes each waiting claim once', async () => {
     const mutex = new KeyedMutex(null);
     const done: string[] = [];
     let running = 0;
-    const take = (name: string, kind: 'write' | 'takeover') =>
+    const take = (name: string, kind: 'write' | 'claim') =>
       mutex.take('key', kind, async () => {
         expect(++running).toBe(1);
         await new Promise((resolve) => setImmediate(resolve));
@@ -140,9 +140,9 @@ describe('the mutex of a key', () => {
         running--;
       });
     await Promise.all([
-      take('claim 1', 'takeover'),
-      take('claim 2', 'takeover'),
-      take('claim 3', 'takeover'),
+      take('claim 1', 'claim'),
+      take('claim 2', 'claim'),
+      take('claim 3', 'claim'),
       take('append 1', 'write'),
       take('append 2', 'write'),
     ]);

@@ -53,7 +53,7 @@ export async function runFaultyNode(below: BelowFaults = {}): Promise<FaultyNode
     tiles: new MemoryTileStore(),
     signedHeads: new MemorySignedHeads(),
     stamp: { storeId: null, isCopy: () => false, clear: () => {} },
-    stores: [{ name: 'memory', check: async () => {} }],
+    storeChecks: [{ name: 'memory', check: async () => {} }],
     self: 'faulty',
     placement: localPlacement('faulty'),
     peers: noPeers,

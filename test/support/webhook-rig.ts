@@ -183,6 +183,7 @@ export function webhookRig(options: WebhookRigOptions = {}): WebhookRig {
     onAbort: null,
     admitEvent: () => null,
     eventRefused: () => {},
+    eventFailed: () => {},
     recordAccess: () => {},
     recordNamed: () => undefined,
     endWith: () => {},

@@ -151,8 +151,12 @@ export class CommittedLedger {
 
   #tellDoubt(resolution: 'written' | 'not_written' | 'unsettled', batch: DecidedBatch, cause: unknown): void {
     const { entries, results } = batch;
+    // While nothing is known of the batch, the commands that it refuses get `outcome_unknown` too.
+    const concerned = results.filter(({ kind }) =>
+      resolution === 'unsettled' ? kind !== 'replayed' : kind === 'written',
+    );
     // All events of a stream have the id of its one call.
-    const requestIds = [...new Set(results.flatMap(({ pending }) => pending.command.requestId ?? []))];
+    const requestIds = [...new Set(concerned.flatMap(({ pending }) => pending.command.requestId ?? []))];
     const [ledgerId, seq, events] = [this.#ledgerId, entries[0]?.seq ?? -1, entries.length];
     this.#parts.meter.unknownOutcome(resolution, { ledgerId, seq, events, requestIds, cause });
   }

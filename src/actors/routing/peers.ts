@@ -12,7 +12,7 @@ export class NotOwner extends Error {
   }
 }
 
-/** The node could not be asked, or did not answer in time. */
+/** The node could not be asked, or gave no answer in time that this node can use. */
 export class PeerUnreachable extends Error {
   /** The command may have arrived. It may have been carried out there, or may still be. */
   readonly mayHaveArrived: boolean;

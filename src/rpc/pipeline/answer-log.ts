@@ -27,7 +27,7 @@ export interface UnroutedRequest {
 
 interface AnswerLogParts {
   readonly log: Log;
-  readonly metrics: Pick<Metrics, 'requests' | 'requestSeconds'>;
+  readonly metrics: Pick<Metrics, 'requests' | 'requestSeconds' | 'streamEventErrors'>;
   readonly history: AccessHistory | null;
   monotonicMs(): number;
   now(): number;
@@ -59,7 +59,7 @@ export function createAnswerLog(parts: AnswerLogParts) {
     const method = call.endpoint.rpcPath;
     metrics.requests.inc({ transport: call.transport, method, code });
     metrics.requestSeconds.observe({ transport: call.transport, method }, ms / 1000);
-    const broken = error !== null && status >= 500 && (code === 'internal' || error.cause !== undefined);
+    const broken = error !== null && isBroken(error);
     if (!logsCalls && !broken) return;
     const line = lineOf(call, code, status);
     if (broken) log.error({ ...line, err: error.cause ?? error }, 'call failed');
@@ -125,6 +125,17 @@ export function createAnswerLog(parts: AnswerLogParts) {
       note(call, error.code, status, error);
       return keep(call, incoming, status, error);
     },
+    /** An event of an append stream was answered with an error. */
+    eventFailed(call: RunningCall, clientIndex: bigint, error: LedgerError, ms: number): void {
+      const { code } = error;
+      metrics.streamEventErrors.inc({ code });
+      const broken = isBroken(error);
+      if (!broken && code !== 'outcome_unknown') return;
+      const common = lineOf(call, code, statusOf(code).http);
+      const line = { ...common, ms: roundedMs(ms), client_index: String(clientIndex) };
+      if (broken) log.error({ ...line, err: error.cause ?? error }, 'event failed');
+      else log.info(line, 'event failed');
+    },
     /** An error after the answer was given. */
     late(call: RunningCall, { code, cause }: LedgerError): void {
       log.warn({ ...lineOf(call, code, statusOf(code).http), err: cause }, 'error after the answer');
@@ -139,6 +150,11 @@ export function createAnswerLog(parts: AnswerLogParts) {
       else log.info(line, 'no call');
     },
   };
+}
+
+/** Whether the service failed, so that the log needs the cause. */
+function isBroken({ code, cause }: LedgerError): boolean {
+  return statusOf(code).http >= 500 && (code === 'internal' || cause !== undefined);
 }
 
 /** A call with many records waits for room between them, so that it does not fill the queue. */

@@ -1,3 +1,4 @@
+import type { LedgerError } from '../../domain/errors.ts';
 import { addressKey } from '../../runtime/limits/address-key.ts';
 import type { EventBeyondRate } from '../../service/calls/call.ts';
 import { FreshEntropy, type Random } from '../../service/calls/entropy.ts';
@@ -82,6 +83,10 @@ export class PipelineCall extends RunningCall {
 
   eventRefused(): void {
     this.#parts.rates.chargeRefusedEvent(this, this.#parts.monotonicMs());
+  }
+
+  eventFailed(clientIndex: bigint, error: LedgerError, ms: number): void {
+    this.#parts.answers.eventFailed(this, clientIndex, error, ms);
   }
 
   recordAccess(): void {

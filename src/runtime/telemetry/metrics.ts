@@ -115,6 +115,11 @@ export function createMetrics(load: CurrentLoad = noLoad) {
       help: 'From the end of the headers to the answer; streams count with their whole length.',
       labelNames: ['transport', 'method'],
     }),
+    streamEventErrors: counter({
+      name: 'svc_stream_event_errors_total',
+      help: 'Events of AppendEvents that were answered with an error, by its code.',
+      labelNames: ['code'],
+    }),
     appends: counter({
       name: 'svc_appends_total',
       help: 'Commands to ledgers, by result.',

@@ -96,6 +96,8 @@ export interface Call {
   admitEvent(): EventBeyondRate | null;
   /** An event of a stream was refused for good, not by a failure of the service. It counts as a call. */
   eventRefused(): void;
+  /** Counts an event of a stream that was answered with an error, and logs its cause. `ms`: since it was taken. */
+  eventFailed(clientIndex: bigint, error: LedgerError, ms: number): void;
   /** Leaves a record in the caller's access history now. A live stream leaves the first one with its first message. */
   recordAccess(): void;
   /**

@@ -254,9 +254,11 @@ class AppendStream {
       const settled = await outcome;
       const value = { event: appendedMessage(settled), replayed: settled.replayed };
       answer = { clientIndex: promised.clientIndex, outcome: { case: 'appended', value } };
-    } catch (error) {
-      isDone = !mayBeRetried(error);
+    } catch (thrown) {
+      const error = asLedgerError(thrown);
+      isDone = !isRetryable(error);
       if (isDone) this.#call.eventRefused();
+      this.#call.eventFailed(promised.clientIndex, error, this.#now() - promised.takenAt);
       answer = this.#refusal(lane, promised.clientIndex, error);
     }
     this.#open.settled(isDone ? this.#now() - promised.takenAt : Number.POSITIVE_INFINITY);
@@ -273,11 +275,7 @@ class AppendStream {
     this.#wakeWriter?.();
   }
 
-  #refusal(lane: LedgerLane, clientIndex: bigint, thrown: unknown): Answer {
-    const error =
-      thrown instanceof LedgerError
-        ? thrown
-        : new LedgerError('internal', 'Something went wrong inside the service.', {}, thrown);
+  #refusal(lane: LedgerLane, clientIndex: bigint, error: LedgerError): Answer {
     const { message, details, cut } = boundError(error.message, error.details, trailerBounds);
     const value = {
       code: error.code,
@@ -285,7 +283,7 @@ class AppendStream {
       details: JSON.stringify(details),
       ...(cut.length === 0 ? {} : { cut: namesOf(cut) }),
     };
-    if (!mayBeRetried(thrown)) return { clientIndex, outcome: { case: 'error', value } };
+    if (!isRetryable(error)) return { clientIndex, outcome: { case: 'error', value } };
     lane.resumeFrom ??= clientIndex;
     return { clientIndex, outcome: { case: 'error', value: { ...value, resumeFrom: lane.resumeFrom } } };
   }
@@ -314,6 +312,11 @@ const objectBytes = 1024;
 /** Bytes that a text of this length takes: two a character, or one a character, twice, if it is ASCII. */
 function bytesOf(length: number): number {
   return objectBytes + 2 * length;
+}
+
+function asLedgerError(thrown: unknown): LedgerError {
+  if (thrown instanceof LedgerError) return thrown;
+  return new LedgerError('internal', 'Something went wrong inside the service.', {}, thrown);
 }
 
 /** An unexpected error may not happen again. */

@@ -209,6 +209,27 @@ describe('an append of which nobody knows whether it landed', () => {
     }
   });
 
+  test.each([
+    ['written', ['written-call'], 'applied'],
+    ['not_written', ['written-call'], 'lost'],
+    ['unsettled', ['written-call', 'refused-call'], 'lost'],
+  ] as const)('a batch found %s is reported with the calls that this is true of: %s', async (found, calls, fault) => {
+    const { actor, fail, meter } = await faulty();
+    const before = append({ commandKeys: [commandKey('before')], requestId: 'first-call' });
+    await actor.submit(before);
+    fail('append', fault);
+    if (found === 'unsettled') fail('claim', 'stopped');
+    const outcomes = [
+      append({ requestId: 'written-call' }),
+      append({ requestId: 'refused-call', actorId: stranger }),
+      { ...before, requestId: 'replayed-call' },
+    ].map((command) => codeOf(actor.submit(command)));
+    const answered = found === 'unsettled' ? ['outcome_unknown', 'outcome_unknown'] : ['carried out', 'not_found'];
+    expect(await Promise.all(outcomes)).toEqual([...answered, 'carried out']);
+    expect(meter.unknown).toEqual([found]);
+    expect(meter.doubts.map(({ requestIds }) => requestIds)).toEqual([calls]);
+  });
+
   test('where another node settles it first, by a claim of its own, both tell the same', async () => {
     const { actor, fail, clock, data, log } = await faulty();
     fail('append', 'applied');

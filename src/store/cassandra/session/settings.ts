@@ -37,15 +37,18 @@ export interface CassandraSettings {
   readonly writesMax: number;
 }
 
-/** The table in docs/operations.md is made from them. */
+/**
+ * The table in docs/operations.md is made from them. The names begin with that of the store: they stand in one object
+ * with the other variables of a clustered node.
+ */
 export const cassandraVariables = {
-  contactPoints: {
+  cassandraContactPoints: {
     name: 'CASSANDRA_CONTACT_POINTS',
     read: contactPoints,
     whenUnset: 'none; required',
     meaning: 'Addresses of Cassandra, `host:port`, separated by commas.',
   },
-  dataCenter: {
+  cassandraDataCenter: {
     name: 'CASSANDRA_DATA_CENTER',
     read: matching(
       /^[\w.-]{1,128}$/,
@@ -55,49 +58,49 @@ export const cassandraVariables = {
     meaning: 'The data centre that this node works with.',
   },
   // Plain, because it becomes part of statements.
-  keyspace: {
+  cassandraKeyspace: {
     name: 'CASSANDRA_KEYSPACE',
     read: matching(/^[a-z][a-z0-9_]{0,47}$/, '1 to 48 lower-case letters, digits and underscores'),
     default: 'ledger_trust',
     meaning: 'The keyspace that `schema apply` has made.',
   },
-  reach: {
+  cassandraReach: {
     name: 'CASSANDRA_CONSISTENCY',
     read: reach,
     default: 'local',
     meaning: '`local` in one data centre, `global` over several.',
   },
-  username: {
+  cassandraUsername: {
     name: 'CASSANDRA_USERNAME',
     read: plain,
     whenUnset: 'none',
     meaning: 'Login, with CASSANDRA_PASSWORD_FILE.',
   },
-  passwordFile: {
+  cassandraPasswordFile: {
     name: 'CASSANDRA_PASSWORD_FILE',
     read: plain,
     whenUnset: 'none',
     meaning: 'File that holds the password.',
   },
-  tlsCaFile: {
+  cassandraTlsCaFile: {
     name: 'CASSANDRA_TLS_CA_FILE',
     read: plain,
     whenUnset: 'none',
     meaning: 'PEM of the CA that signed Cassandra’s certificates.',
   },
-  allow: {
+  cassandraAllow: {
     name: 'CASSANDRA_ALLOW',
     read: overridesIn,
     whenUnset: 'none',
     meaning: '`paxos-v1`, `periodic-commit-log`: unsafe settings of Cassandra that are allowed by name.',
   },
-  requestsMax: {
+  cassandraRequestsMax: {
     name: 'CASSANDRA_REQUESTS_MAX',
     read: wholeNumber(1, countMax),
     default: String(defaultInFlightMax),
     meaning: 'Requests to Cassandra that may be under way at once. Beyond it calls are `overloaded`.',
   },
-  writesMax: {
+  cassandraWritesMax: {
     name: 'CASSANDRA_WRITES_MAX',
     read: wholeNumber(1, countMax),
     default: String(writesMaxByDefault),
@@ -108,17 +111,17 @@ export const cassandraVariables = {
 /** Reads the variables CASSANDRA_* of an environment. Throws ConfigError if a value is invalid. */
 export function cassandraSettings(env: Environment): CassandraSettings {
   const variables = cassandraVariables;
-  const caFile = readSetting(env, variables.tlsCaFile);
+  const caFile = readSetting(env, variables.cassandraTlsCaFile);
   return {
-    contactPoints: readSetting(env, variables.contactPoints) ?? contactPoints(''),
-    reach: readSetting(env, variables.reach),
-    localDataCenter: readSetting(env, variables.dataCenter),
-    keyspace: readSetting(env, variables.keyspace),
-    login: login(readSetting(env, variables.username), readSetting(env, variables.passwordFile)),
-    tlsCa: caFile === null ? null : fileText(variables.tlsCaFile.name, caFile),
-    allow: new Set(readSetting(env, variables.allow)),
-    requestsMax: readSetting(env, variables.requestsMax),
-    writesMax: readSetting(env, variables.writesMax),
+    contactPoints: readSetting(env, variables.cassandraContactPoints) ?? contactPoints(''),
+    reach: readSetting(env, variables.cassandraReach),
+    localDataCenter: readSetting(env, variables.cassandraDataCenter),
+    keyspace: readSetting(env, variables.cassandraKeyspace),
+    login: login(readSetting(env, variables.cassandraUsername), readSetting(env, variables.cassandraPasswordFile)),
+    tlsCa: caFile === null ? null : fileText(variables.cassandraTlsCaFile.name, caFile),
+    allow: new Set(readSetting(env, variables.cassandraAllow)),
+    requestsMax: readSetting(env, variables.cassandraRequestsMax),
+    writesMax: readSetting(env, variables.cassandraWritesMax),
   };
 }
 

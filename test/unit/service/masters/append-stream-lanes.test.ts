@@ -28,6 +28,7 @@ const call = {
   admitEvent: () => null,
   recordNamed: () => undefined,
   eventRefused: () => {},
+  eventFailed: () => {},
 } as unknown as Call;
 const naming = { master: () => undefined } as unknown as LedgerNaming;
 

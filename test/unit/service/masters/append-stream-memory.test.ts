@@ -69,6 +69,7 @@ const call = {
   admitEvent: () => null,
   recordNamed: () => undefined,
   eventRefused: () => {},
+  eventFailed: () => {},
 } as unknown as Call;
 const outcome = { event: { seq: 0, master: null }, replayed: false } as unknown as CommandOutcome;
 

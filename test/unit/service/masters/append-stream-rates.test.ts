@@ -36,6 +36,7 @@ function endless() {
     eventRefused: () => {
       counts.refused += 1;
     },
+    eventFailed: () => {},
   } as unknown as Call;
   const memory = new StreamsMemory(new MemoryBudget(64 * 1024 * 1024));
   const answers = appendStream(appender, naming, memory, Date.now)(events(), call)[Symbol.asyncIterator]();
@@ -67,6 +68,7 @@ async function refusedWith(error: Error, count: number) {
     eventRefused: () => {
       counts.charged += 1;
     },
+    eventFailed: () => {},
   } as unknown as Call;
   const memory = new StreamsMemory(new MemoryBudget(64 * 1024 * 1024));
   const codes: unknown[] = [];

@@ -127,7 +127,7 @@ function endlessApi(onAsk: OnAsk): ReadonlyMap<string, Handler> {
     identities: identitiesIn(records, () => startMs),
     clock: { now: () => startMs },
     webhooks: { targets: { production: false, ownPorts: () => new Set(), ownAddresses: () => [] }, work: {} },
-    stores: [],
+    storeChecks: [],
     logIdentity: { behind: new BehindLogs(false) },
   } as unknown as ApiParts;
   return new Map(
