@@ -5,8 +5,8 @@ import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { describeOnCassandra } from '../support/backends/for-tests.ts';
-import { eventsOf } from '../support/parties.ts';
-import { rest } from '../support/parties-rest.ts';
+import { append, eventsOf, newParty } from '../support/parties.ts';
+import { done, expectRefused, rest } from '../support/parties-rest.ts';
 import { type AttackedCluster, portOf, startAttackedCluster } from './rig/attacked-cluster.ts';
 import { shardCount } from './rig/cluster-under-test.ts';
 import { layOutNode, type NodeUnderTest } from './rig/node-under-test.ts';
@@ -53,30 +53,57 @@ await describeOnCassandra('a cluster of three with silent connections, a wrong c
     expect(performance.now() - began).toBeLessThan(20_000);
   }, 40_000);
 
-  test('a node whose clock is an hour ahead gives its shards away and writes nothing', async () => {
+  test.each([
+    ['an hour ahead', () => 3_600_000, 'ms off the clock of the store'],
+    ['an hour behind', () => -3_600_000, 'ms off the clock of the store'],
+    ['in the year 11026', () => 285_800_000_000_000 - Date.now(), 'out of range (the year 11026)'],
+  ])('a node whose clock is %s gives its shards away and writes nothing', async (_, aheadMs, reason) => {
     const { cluster, expectAllWell, note, pairOf } = attacked;
     const node = cluster.nodeAt(1);
     const pair = pairOf(node);
+    await expect.poll(async () => (await cluster.ownerOf(pair.order.ledgerId))?.id, { timeout: 15_000 }).toBe(node.id);
     const file = join(cluster.dir, node.id, 'clock-ahead-ms');
     const holds = async () => [...(await cluster.owners()).values()].filter((owner) => owner === node.id).length;
     const register = async () => {
       const body = { organization_name: 'Acme', contact_email: 'dev@example.com', accept_terms: true };
       return (await rest(node.baseUrl, 'POST', '/v1/developer/register', { body })).code;
     };
-    writeFileSync(file, String(3_600_000));
+    const delegate = await newParty(cluster.nodeAt(0).baseUrl);
+    const expiresAt = Date.now() + 1_500;
+    const noteAsDelegate = () => append({ ...pair.master, base: node.baseUrl }, delegate, 'LATE', {});
+    const body = { actor_id: delegate.actorId, access: 'write', expires_at: new Date(expiresAt).toISOString() };
+    const path = `/v1/traceledger/master/${pair.master.uuid}/access`;
+    await done(cluster.nodeAt(0).baseUrl, 'POST', path, pair.order.buyer, body);
+    expect((await noteAsDelegate()).status).toBe(200);
+    await expect.poll(() => Date.now()).toBeGreaterThan(expiresAt);
+    expectRefused(await noteAsDelegate(), 403, 'access_expired');
+    const beganMs = Date.now();
+    const eventsBefore = (await eventsOf(cluster.nodeAt(0).baseUrl, pair.order.buyer, pair.order.ledgerId)).length;
+    writeFileSync(file, String(aheadMs()));
     onTestFinished(() => writeFileSync(file, '0'));
     await expect
       .poll(() => node.readiness(), { timeout: 2_000 })
-      .toMatchObject({ status: 503, text: expect.stringContaining('ms off the clock of the store') });
+      .toMatchObject({ status: 503, text: expect.stringContaining(reason) });
     expect(await cluster.nodeAt(0).readiness()).toMatchObject({ status: 200 });
     expect(await register()).toBe('unavailable');
     // The node refuses the call at once. It forwards appends as soon as other nodes have its shards.
+    const refusedLate = async () => {
+      const { code } = await noteAsDelegate();
+      expect(['unavailable', 'access_expired']).toContain(code);
+      return code;
+    };
+    await refusedLate();
     await expect.poll(holds, { timeout: 10_000 }).toBe(0);
     const forwarded = async () => (await note(node, pair)).status;
     await expect.poll(forwarded, { timeout: 10_000 }).toBe(200);
+    expect(await refusedLate()).toBe('access_expired');
     expect((await cluster.owners()).size).toBe(shardCount);
-    for (const { created_at } of await eventsOf(cluster.nodeAt(0).baseUrl, pair.order.buyer, pair.order.ledgerId))
+    const events = await eventsOf(cluster.nodeAt(0).baseUrl, pair.order.buyer, pair.order.ledgerId);
+    expect(events.length).toBeGreaterThan(eventsBefore);
+    for (const { created_at } of events.slice(eventsBefore)) {
+      expect(Date.parse(String(created_at))).toBeGreaterThanOrEqual(beganMs);
       expect(Date.parse(String(created_at))).toBeLessThan(Date.now() + 60_000);
+    }
     expect(await register()).toBe('unavailable');
     writeFileSync(file, '0');
     await expect.poll(() => node.readiness(), { timeout: 2_000 }).toMatchObject({ status: 200 });

@@ -5,7 +5,8 @@ import { type AppendEventsRequest, MasterService } from '../../../src/gen/svc/v1
 import { append, commandKey, stranger } from '../../support/commands.ts';
 import { callGrpc, grpcClient, openGrpcStream } from '../../support/grpc-client.ts';
 import { bearer, startListeningNode } from '../../support/listening-node.ts';
-import { failure, nodePort, ownerPort, peersTo } from '../../support/peer-ports.ts';
+import { failure, nodePort, ownerPort, peersAt, peersTo } from '../../support/peer-ports.ts';
+import { startMs } from '../../support/world.ts';
 
 describe('a command that is forwarded to another node', () => {
   test('is answered with the written event', async () => {
@@ -82,6 +83,18 @@ describe('a command that is forwarded to another node', () => {
     expect(error).toMatchObject({ code: 'internal' });
     expect(String((error as Error).message)).not.toMatch(/password/);
     expect(failed).toEqual([cause]);
+  });
+
+  test.each([
+    ['an hour ahead', 3_600_000],
+    ['an hour behind', -3_600_000],
+  ])('is carried out in time if the clock of this node is %s, and refused if it waited too long', async (_, aheadMs) => {
+    const { port, carried } = await ownerPort();
+    const peers = peersAt({ port }, { storeAheadMs: () => -aheadMs });
+    const within = (ms: number) => peers.ask('node-a', append({ deadline: startMs + aheadMs + ms }));
+    await expect(within(9_000)).resolves.toMatchObject({ replayed: false });
+    await expect(within(-1)).rejects.toMatchObject({ code: 'unavailable' });
+    expect(carried.map(({ deadline }) => deadline)).toEqual([startMs + 9_000, startMs - 1]);
   });
 
   test('keeps its order', async () => {
