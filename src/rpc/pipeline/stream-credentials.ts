@@ -90,7 +90,10 @@ export class StreamCredentials {
       call.abort('credential ended');
       if (call.answered) return;
       call.answered = true;
-      call.ending = outcomesMissing();
+      call.ending = new LedgerError(
+        'outcome_unknown',
+        'The credential of this stream has ended, and events that were taken may or may not have been written: send them again with their idempotency keys and a credential that is good.',
+      );
       this.#answerFor(call, stream, call.ending);
     }, limits.streamLastOutcomesMs).unref();
   }
@@ -99,10 +102,4 @@ export class StreamCredentials {
 function holderOf({ call }: IncomingCall): string | null {
   const caller: Caller | null = call?.caller ?? null;
   return caller === null ? null : (caller.apiKeyId ?? caller.actorId);
-}
-
-function outcomesMissing(): LedgerError {
-  const message =
-    'The credential of this stream has ended, and events that were taken may or may not have been written: send them again with their idempotency keys and a credential that is good.';
-  return new LedgerError('outcome_unknown', message);
 }
