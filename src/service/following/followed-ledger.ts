@@ -50,7 +50,6 @@ export interface FollowedLedgerParts extends FollowedCheckpointsParts {
 /** When this node learned that the event of a seq is durable (monotonic, ms). */
 type LearnedMs = (seq: number) => number;
 
-/** What a ledger tells its followers. */
 export interface LedgerFollower {
   /** More events can be read. */
   advanced(): void;
