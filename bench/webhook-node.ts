@@ -9,6 +9,7 @@ import { DeadlineWatch } from '../src/actors/inbox/deadline-watch.ts';
 import { Directory } from '../src/actors/routing/directory.ts';
 import { noPeers } from '../src/actors/routing/peers.ts';
 import { localPlacement } from '../src/actors/routing/placement.ts';
+import { noFacts } from '../src/domain/event/facts.ts';
 import { WEBHOOK_SECRET_BYTES, webhookSecret } from '../src/domain/keys/webhook-signature.ts';
 import type { CommandBase } from '../src/domain/ledger/command.ts';
 import { isoTime } from '../src/domain/values/time.ts';
@@ -137,12 +138,10 @@ async function openMaster(directory: Directory): Promise<() => Promise<unknown>>
     commandKeys: [],
     deadline: Number.MAX_SAFE_INTEGER,
   };
-  const none = { supplierActorId: null, buyerOrganizationId: null, supplierOrganizationId: null, primaryActorId: null };
-  const facts = { ...none, counterpartyActorId: null, organizationId: null, entityId: null, purpose: null };
   await directory.submit({
     ...base,
     kind: 'open_ledger',
-    facts: { ...facts, type: 'ORDER', buyerActorId: actorId },
+    facts: { ...noFacts, type: 'ORDER', buyerActorId: actorId },
     registeredPayload: null,
   });
   await directory.submit({ ...base, kind: 'create_master', masterId, businessRef: 'PO-1', scope: 'ORDER' });

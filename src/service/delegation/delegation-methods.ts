@@ -138,7 +138,6 @@ function oneScope(request: {
   return { scope: one.scope, name: one.name, id: checkUuid(one.name, one.id) };
 }
 
-/** The link that an outcome ended, and when. */
 function endedLink({ event }: CommandOutcome) {
   const { link_id, delegate_actor_id, revoked_at } = JSON.parse(event.payload) as Readonly<Record<string, string>>;
   return { linkId: link_id ?? '', delegateActorId: delegate_actor_id ?? '', revokedAt: revoked_at ?? '' };
