@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { limits } from '../../runtime/limits/limits.ts';
 import type { MemoryBudget } from '../../runtime/limits/memory-budget.ts';
+import { inodeOf } from './kernel-buffers.ts';
 import { type HttpHandler, HttpResponse } from './response.ts';
 
 interface WaitingRequest {
@@ -13,7 +14,9 @@ interface WaitingRequest {
 
 /** Members of a socket that Node does not publish. */
 interface SocketInternals {
-  readonly _handle?: { readonly bytesWritten?: number; readonly writeQueueSize?: number } | null;
+  readonly _handle?: { readonly fd?: number; readonly bytesWritten?: number; readonly writeQueueSize?: number } | null;
+  /** Of a TLS socket: the TCP socket below it. */
+  readonly _parent?: Socket | null;
   /** While node:http itself has paused the socket and its parser, resuming would break the parser. */
   readonly _paused?: boolean;
   /** Called by node:http for each request. If it returns 2, the parser stops where it is. */
@@ -38,11 +41,20 @@ export class HttpConnection {
   /** Bytes that the kernel had taken when it last took some, and the time of that (monotonic, ms). */
   #takenBytes = 0;
   #takenAtMs: number;
+  /** When the kernel had last taken all that there was. */
+  #tookAllAtMs: number;
+  /** Bytes of those taken that the client surely has. */
+  #arrivedBytes = 0;
+  /** What the kernel still had to send when the client last took some of it, and the time of that. */
+  #unsent: { readonly bytes: number; readonly sinceMs: number } | null = null;
+  /** undefined: not yet asked for. */
+  #inode: string | null | undefined;
 
   constructor(socket: Socket, memory: MemoryBudget, nowMs: number) {
     this.socket = socket;
     this.#memory = memory;
     this.#takenAtMs = nowMs;
+    this.#tookAllAtMs = nowMs;
   }
 
   resumed(): void {
@@ -142,8 +154,13 @@ export class HttpConnection {
     this.socket.end();
   }
 
-  /** Destroys the connection and frees what it holds for others in the same iteration of the event loop. */
+  /**
+   * Destroys the connection and frees what it holds for others in the same iteration of the event loop. A reset, so
+   * that the kernel too keeps nothing for a client that does not read.
+   */
   abort(): void {
+    const tcp = (this.socket as SocketInternals)._parent ?? this.socket;
+    if (!tcp.destroyed) tcp.resetAndDestroy();
     this.socket.destroy();
     for (const response of this.#underWay) response.releaseAll();
     this.#dropWaiting();
@@ -167,18 +184,41 @@ export class HttpConnection {
    * of its send buffer is free, so a client that reads slowly also stalls for moments.
    */
   stalledMs(nowMs: number): number {
-    const { socket } = this;
-    if (socket.writableLength === 0) {
-      this.#takenAtMs = nowMs;
+    this.#noteTaken(nowMs);
+    if (this.socket.writableLength > 0) return nowMs - Math.max(this.#takenAtMs, this.#tookAllAtMs);
+    this.#tookAllAtMs = nowMs;
+    return 0;
+  }
+
+  #noteTaken(nowMs: number): void {
+    const { _handle: handle } = this.socket as SocketInternals;
+    const takenBytes = (handle?.bytesWritten ?? 0) - (handle?.writeQueueSize ?? 0);
+    if (takenBytes <= this.#takenBytes) return;
+    this.#takenBytes = takenBytes;
+    this.#takenAtMs = nowMs;
+  }
+
+  /**
+   * Whether the kernel took much of answers, all that there was and nothing for answerQuietMs, so that `unsentMs` has
+   * to tell whether the client takes it.
+   */
+  mayBeUnread(nowMs: number): boolean {
+    if (this.socket.writableLength > 0 || nowMs - this.#takenAtMs < limits.answerQuietMs) return false;
+    return this.#takenBytes - this.#arrivedBytes > limits.smallAnswerMaxBytes;
+  }
+
+  /** How long (ms) the client has taken nothing of what the kernel has for it. `unsent`: see `unsentBytes`. */
+  unsentMs(unsent: ReadonlyMap<string, number>, nowMs: number): number {
+    this.#inode ??= inodeOf((this.socket as SocketInternals)._handle?.fd ?? -1);
+    const bytes = this.#inode === null ? 0 : (unsent.get(this.#inode) ?? 0);
+    if (bytes === 0) {
+      this.#arrivedBytes = this.#takenBytes;
+      this.#unsent = null;
       return 0;
     }
-    const { _handle: handle } = socket as SocketInternals;
-    const takenBytes = (handle?.bytesWritten ?? 0) - (handle?.writeQueueSize ?? 0);
-    if (takenBytes > this.#takenBytes) {
-      this.#takenBytes = takenBytes;
-      this.#takenAtMs = nowMs;
-    }
-    return nowMs - this.#takenAtMs;
+    const { bytes: before, sinceMs } = this.#unsent ?? { bytes: 0, sinceMs: nowMs };
+    this.#unsent = { bytes, sinceMs: bytes < before ? nowMs : sinceMs };
+    return nowMs - this.#unsent.sinceMs;
   }
 }
 
