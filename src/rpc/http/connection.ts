@@ -43,12 +43,12 @@ export class HttpConnection {
   #takenAtMs: number;
   /** When the kernel had last taken all that there was. */
   #tookAllAtMs: number;
-  /** Bytes of those taken that the client surely has. */
+  /** Of those taken, the bytes that the client surely has. */
   #arrivedBytes = 0;
-  /** What the kernel still had to send when the client last took some of it, and the time of that. */
-  #unsent: { readonly bytes: number; readonly sinceMs: number } | null = null;
-  /** undefined: not yet asked for. */
-  #inode: string | null | undefined;
+  /** Bytes that had arrived at the client when it last took some, and the time of that. null: all had, or not known. */
+  #progress: { readonly bytes: number; readonly atMs: number } | null = null;
+  /** null: not asked for yet, or the system does not tell. */
+  #inode: string | null = null;
 
   constructor(socket: Socket, memory: MemoryBudget, nowMs: number) {
     this.socket = socket;
@@ -154,16 +154,22 @@ export class HttpConnection {
     this.socket.end();
   }
 
-  /**
-   * Destroys the connection and frees what it holds for others in the same iteration of the event loop. A reset, so
-   * that the kernel too keeps nothing for a client that does not read.
-   */
+  /** Destroys the connection and frees what it holds for others in the same iteration of the event loop. */
   abort(): void {
-    const tcp = (this.socket as SocketInternals)._parent ?? this.socket;
-    if (!tcp.destroyed) tcp.resetAndDestroy();
     this.socket.destroy();
     for (const response of this.#underWay) response.releaseAll();
     this.#dropWaiting();
+  }
+
+  /** The same by a reset, so that the kernel too keeps nothing for a client that does not read. */
+  reset(): void {
+    // While a shutdown is under way, libuv refuses a reset and Node would then lose the descriptor.
+    if (!this.socket.writableEnded && !this.#tcp.destroyed) this.#tcp.resetAndDestroy();
+    this.abort();
+  }
+
+  get #tcp(): Socket {
+    return (this.socket as SocketInternals)._parent ?? this.socket;
   }
 
   get heldAnswerBytes(): number {
@@ -191,7 +197,7 @@ export class HttpConnection {
   }
 
   #noteTaken(nowMs: number): void {
-    const { _handle: handle } = this.socket as SocketInternals;
+    const { _handle: handle } = this.#tcp as SocketInternals;
     const takenBytes = (handle?.bytesWritten ?? 0) - (handle?.writeQueueSize ?? 0);
     if (takenBytes <= this.#takenBytes) return;
     this.#takenBytes = takenBytes;
@@ -199,26 +205,39 @@ export class HttpConnection {
   }
 
   /**
-   * Whether the kernel took much of answers, all that there was and nothing for answerQuietMs, so that `unsentMs` has
-   * to tell whether the client takes it.
+   * Whether the kernel took much of answers, all that there was and nothing for answerQuietMs, so that only `unreadMs`
+   * can tell whether the client takes it.
    */
   mayBeUnread(nowMs: number): boolean {
+    this.#noteTaken(nowMs);
     if (this.socket.writableLength > 0 || nowMs - this.#takenAtMs < limits.answerQuietMs) return false;
     return this.#takenBytes - this.#arrivedBytes > limits.smallAnswerMaxBytes;
   }
 
-  /** How long (ms) the client has taken nothing of what the kernel has for it. `unsent`: see `unsentBytes`. */
-  unsentMs(unsent: ReadonlyMap<string, number>, nowMs: number): number {
-    this.#inode ??= inodeOf((this.socket as SocketInternals)._handle?.fd ?? -1);
-    const bytes = this.#inode === null ? 0 : (unsent.get(this.#inode) ?? 0);
-    if (bytes === 0) {
-      this.#arrivedBytes = this.#takenBytes;
-      this.#unsent = null;
+  get knowsInode(): boolean {
+    return this.#inode !== null;
+  }
+
+  get inode(): string | null {
+    this.#inode ??= inodeOf((this.#tcp as SocketInternals)._handle?.fd ?? -1);
+    return this.#inode;
+  }
+
+  /**
+   * How long (ms) the client has taken nothing of what the kernel has for it. `unsentBytes`: what that is; undefined:
+   * not known. Call it while `mayBeUnread`.
+   */
+  unreadMs(unsentBytes: number | undefined, nowMs: number): number {
+    if (unsentBytes === undefined) return 0;
+    const arrivedBytes = this.#takenBytes - unsentBytes;
+    if (unsentBytes <= limits.smallAnswerMaxBytes) {
+      this.#arrivedBytes = arrivedBytes;
+      this.#progress = null;
       return 0;
     }
-    const { bytes: before, sinceMs } = this.#unsent ?? { bytes: 0, sinceMs: nowMs };
-    this.#unsent = { bytes, sinceMs: bytes < before ? nowMs : sinceMs };
-    return nowMs - this.#unsent.sinceMs;
+    if (this.#progress === null || arrivedBytes > this.#progress.bytes)
+      this.#progress = { bytes: arrivedBytes, atMs: nowMs };
+    return nowMs - this.#progress.atMs;
   }
 }
 

@@ -16,6 +16,8 @@ const unfinishedShare = 1 / 4;
 const answerShare = 1 / 2;
 /** Above this part of a budget, connections that take no bytes are ended sooner. */
 const nearlyFull = 3 / 4;
+/** Inodes of connections that a sweep asks the system for: each takes some 10 µs of the thread. */
+const inodesAtOnce = 1_000;
 /** A sweep may come some milliseconds early or late. It must not take one more sweep for that. */
 const stallMs = limits.answerStallMs - limits.answerSweepMs / 2;
 
@@ -114,25 +116,37 @@ export class HttpConnections implements AnswerRules, Disposable {
 
   /** Ends connections that are stalled for answerStallMs, and sooner those that hold most of a nearly full budget. */
   #endStalled(): void {
-    for (const connection of this.#stalled(this.#open.values(), stallMs)) connection.abort();
+    for (const connection of this.#stalled(this.#open.values(), stallMs)) connection.reset();
     if (!this.#isNearlyFull) return;
     const holding = [...this.#open.values()].filter((one) => one.heldBytes > 0);
     for (const connection of this.#stalled(holding, limits.answerStallFullMs)) {
-      connection.abort();
+      connection.reset();
       if (!this.#isNearlyFull) return;
     }
   }
 
   /** Ends connections of which the kernel has taken the answers, and the client takes nothing for answerStallMs. */
   async #endUnread(): Promise<void> {
-    const quiet = [...this.#open.values()].filter((connection) => connection.mayBeUnread(this.#monotonicMs()));
-    if (quiet.length === 0 || this.#isAskingKernel) return;
+    if (this.#isAskingKernel) return;
+    const quiet = new Map<string, HttpConnection>();
+    let askedFor = 0;
+    const askedMs = this.#monotonicMs();
+    for (const connection of this.#open.values()) {
+      if (!connection.mayBeUnread(askedMs)) continue;
+      if (!connection.knowsInode) askedFor += 1;
+      if (askedFor > inodesAtOnce) break;
+      // Without an inode nothing is ever known of it.
+      if (connection.inode === null) connection.unreadMs(0, askedMs);
+      else quiet.set(connection.inode, connection);
+    }
+    if (quiet.size === 0) return;
     this.#isAskingKernel = true;
-    const unsent = await unsentBytes();
+    const unsent = await unsentBytes(new Set(quiet.keys()));
     this.#isAskingKernel = false;
     const nowMs = this.#monotonicMs();
-    for (const connection of quiet)
-      if (connection.mayBeUnread(nowMs) && connection.unsentMs(unsent, nowMs) >= stallMs) connection.abort();
+    // What was written meanwhile may be in the table.
+    for (const [inode, connection] of quiet)
+      if (connection.mayBeUnread(nowMs) && connection.unreadMs(unsent.get(inode), nowMs) >= stallMs) connection.reset();
   }
 
   /** Notes when the kernel last took bytes of answers: sweeps alone are too coarse for the shorter time limits. */
@@ -174,7 +188,7 @@ export class HttpConnections implements AnswerRules, Disposable {
     if (this.#stoodStill) return false;
     const others = holding.filter((one) => one !== connection);
     for (const other of this.#stalled(others, limits.answerStallRoomMs)) {
-      other.abort();
+      other.reset();
       if (hasRoom()) return true;
     }
     return false;

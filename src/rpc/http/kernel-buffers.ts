@@ -15,10 +15,10 @@ export function inodeOf(fileDescriptor: number): string | null {
 }
 
 /**
- * Returns how many bytes wait in the kernel's send buffer of each socket until the other end takes them, by inode.
- * Sockets without any are left out. Empty where the system does not tell. Never rejects.
+ * Returns how many bytes wait in the kernel's send buffer of each of these sockets until the other end takes them, by
+ * inode. A socket of which the system does not tell is left out. Never rejects.
  */
-export async function unsentBytes(): Promise<ReadonlyMap<string, number>> {
+export async function unsentBytes(inodes: ReadonlySet<string>): Promise<ReadonlyMap<string, number>> {
   const unsent = new Map<string, number>();
   for (const table of tables) {
     try {
@@ -27,14 +27,12 @@ export async function unsentBytes(): Promise<ReadonlyMap<string, number>> {
       for await (const part of createReadStream(table, 'latin1')) {
         const text: string = rest + part;
         const end = text.lastIndexOf('\n') + 1;
-        for (const [, queue = '', inode = ''] of text.slice(0, end).matchAll(socketLine)) {
-          const bytes = Number.parseInt(queue, 16);
-          if (bytes > 0) unsent.set(inode, bytes);
-        }
+        for (const [, queue = '', inode = ''] of text.slice(0, end).matchAll(socketLine))
+          if (inodes.has(inode)) unsent.set(inode, Number.parseInt(queue, 16));
         rest = text.slice(end);
       }
     } catch {
-      // Not Linux, IPv6 is off, or this process may not read it: then nothing is known.
+      // Not Linux, IPv6 is off, no descriptor is free, or this process may not read it.
     }
   }
   return unsent;

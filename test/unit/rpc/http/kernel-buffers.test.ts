@@ -1,8 +1,10 @@
 import { once } from 'node:events';
+import { readlinkSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { connect as connectTls } from 'node:tls';
 import { afterEach, expect, test } from 'vitest';
+import { inodeOf, unsentBytes } from '../../../../src/rpc/http/kernel-buffers.ts';
 import { limits } from '../../../../src/runtime/limits/limits.ts';
 import { listeningNodeForTests } from '../../../support/listening-node.ts';
 import { openSocket } from '../../../support/raw-http.ts';
@@ -27,6 +29,10 @@ const monotonicMs = () => performance.now() + aheadMs;
 const plain = await listeningNodeForTests({ grpc: false, handlers, monotonicMs });
 const overTls = await listeningNodeForTests({ grpc: false, handlers, monotonicMs, tls: newTlsKeys() });
 
+function fileDescriptorOf(socket: Socket): number {
+  return (socket as Socket & { readonly _handle: { readonly fd: number } })._handle.fd;
+}
+
 const sockets: Socket[] = [];
 afterEach(() => {
   aheadMs = 0;
@@ -39,32 +45,27 @@ const looks = () => delay(2 * limits.answerSweepMs + 200);
 
 function ask(socket: Socket): Socket {
   sockets.push(socket);
-  socket.write(getPage);
+  socket.on('error', () => {}).write(getPage);
   return socket;
 }
-/** Waits until the node may have looked at a connection for the first time after it sent its answer. */
-async function firstLook(): Promise<void> {
+/** Waits until the node has looked at a connection that has been quiet since its answer. */
+async function quietLook(): Promise<void> {
   await expect.poll(() => pages).toBeGreaterThan(0);
   await looks();
   aheadMs += limits.answerQuietMs;
   await looks();
 }
-/** Reads so many bytes of the answer, and no more than what comes with them. */
-async function readPart(socket: Socket, bytes: number): Promise<void> {
-  let left = bytes;
-  while (left > 0) {
-    const chunk: Buffer | null = socket.read();
-    if (chunk === null) await once(socket, 'readable');
-    else left -= chunk.length;
-  }
+/** Reads until so many bytes of the connection were read, and no more than what comes with them. */
+async function readTo(socket: Socket, bytes: number): Promise<void> {
+  while (socket.bytesRead < bytes) if (socket.read() === null) await once(socket, 'readable');
 }
 /** Fails if the connection was reset. */
 async function expectOpen(socket: Socket): Promise<void> {
   // The node passes over empty lines before a request.
-  socket.write('\r\n');
-  await delay(100);
-  socket.write('\r\n');
-  await delay(100);
+  for (let line = 0; line < 2; line += 1) {
+    socket.write('\r\n');
+    await delay(100);
+  }
   expect(socket.destroyed).toBe(false);
 }
 
@@ -73,31 +74,55 @@ test.each([
   ['HTTPS', () => connectTls({ port: overTls.http.port, host: '127.0.0.1', rejectUnauthorized: false })],
 ])('an unread answer of %s that the kernel took whole ends with its connection, by a reset', async (_name, open) => {
   const socket = ask(open());
-  await firstLook();
-  aheadMs += limits.answerStallMs - 4 * limits.answerSweepMs;
+  await quietLook();
+  aheadMs += limits.answerStallMs / 2;
   await looks();
   await expectOpen(socket);
-  aheadMs += 4 * limits.answerSweepMs;
+  aheadMs += limits.answerStallMs;
   await looks();
-  await expect(readPart(socket, page.length)).rejects.toMatchObject({ code: 'ECONNRESET' });
+  await expect(readTo(socket, page.length)).rejects.toMatchObject({ code: 'ECONNRESET' });
 });
 
 test('a client that takes a little of such an answer now and then keeps its connection', async () => {
   const socket = ask(openSocket(plain.http.port));
-  await firstLook();
-  for (let part = 0; part < 3; part += 1) {
-    aheadMs += limits.answerStallMs - 4 * limits.answerSweepMs;
-    await readPart(socket, 256 * 1024);
+  await quietLook();
+  for (let part = 1; part <= 3; part += 1) {
+    aheadMs += limits.answerStallMs / 2;
+    await readTo(socket, part * 256 * 1024);
     await looks();
+  }
+  await expectOpen(socket);
+});
+
+test('a client that takes an answer late and asks for the next one keeps its connection', async () => {
+  const socket = ask(openSocket(plain.http.port));
+  const part = 300 * 1024;
+  await readTo(socket, part);
+  await quietLook();
+  for (let read = 1; read <= 3; read += 1) {
+    aheadMs += limits.answerStallMs / 2;
+    await readTo(socket, read * page.length);
+    socket.write(getPage);
+    await readTo(socket, read * page.length + part);
+    await quietLook();
   }
   await expectOpen(socket);
 });
 
 test('an idle connection whose answer was read stays', async () => {
   const socket = ask(openSocket(plain.http.port));
-  await readPart(socket, page.length);
-  await firstLook();
-  aheadMs += limits.answerStallMs;
+  await readTo(socket, page.length);
+  await quietLook();
+  aheadMs += 2 * limits.answerStallMs;
   await looks();
   await expectOpen(socket);
+});
+
+test('the bytes that wait are told of the sockets that were asked for, and of no others', async () => {
+  const socket = ask(openSocket(plain.http.port));
+  await once(socket, 'connect');
+  const [, inode = ''] = /socket:\[(\d+)\]/.exec(readlinkSync(`/proc/self/fd/${fileDescriptorOf(socket)}`)) ?? [];
+  expect(inodeOf(fileDescriptorOf(socket))).toBe(inode);
+  expect(inodeOf(-1)).toBe(null);
+  expect(await unsentBytes(new Set([inode]))).toEqual(new Map([[inode, 0]]));
 });
