@@ -2,9 +2,9 @@ import { setPriority } from 'node:os';
 import { attacks } from './attacks.ts';
 
 /**
- * One attack as a process of its own: `node attack-process.ts NAME TARGET CONNECTIONS`, until SIGTERM. It prints what
- * it did, as JSON. It runs at a lower priority than the node and its honest caller, since attackers have machines of
- * their own.
+ * One attack as a process of its own: `node attack-process.ts NAME TARGET CONNECTIONS`, until SIGTERM. It prints a line
+ * `begun` once the flood begins, and at the end what it did, as JSON. It runs at a lower priority than the node and its
+ * honest caller, since attackers have machines of their own.
  */
 const [name = '', target = '', connections = ''] = process.argv.slice(2);
 const attack = attacks[name];
@@ -14,5 +14,6 @@ const ending = new AbortController();
 process.once('SIGTERM', () => ending.abort());
 // An attack that waits for the node alone must not end the process.
 setInterval(() => {}, 1_000);
-console.log(JSON.stringify(await attack(JSON.parse(target), ending.signal, Number(connections))));
+const did = await attack(JSON.parse(target), ending.signal, Number(connections), () => console.log('begun'));
+console.log(JSON.stringify(did));
 process.exit(0);

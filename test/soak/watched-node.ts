@@ -14,7 +14,8 @@ interface WatchedNode extends AsyncDisposable, StartedNode {
   take(): Peaks;
   /** Without the mapped data file, whose pages the system takes back when it needs them. */
   anonymousMib(): number;
-  hasEnded(): boolean;
+  /** A sentence for each node that has ended. */
+  ended(): string[];
 }
 
 interface StartedNode {
@@ -22,10 +23,15 @@ interface StartedNode {
   readonly base: string;
   /** `host:port` */
   readonly grpcAddress: string;
+  /** `http://host:port` of the internal port */
+  readonly opsBase: string;
   readonly pid: number;
-  readonly ended: Promise<unknown>;
-  /** What it has written to its output so far. */
-  said(): string;
+  /** `http://host:port` of each node of its cluster; its own first. */
+  readonly bases: readonly [string, ...string[]];
+  /** Whether it owns this ledger. */
+  owns(ledgerId: string): Promise<boolean>;
+  /** A sentence for each node that has ended; its own first. */
+  ended(): string[];
 }
 
 interface Peaks {
@@ -60,12 +66,9 @@ export async function startWatchedNode(heapMib: number | null, isClustered: bool
   const node = await (isClustered ? startInCluster : startAlone)(dir, options, starting);
   if (!readFileSync(`/proc/${node.pid}/maps`, 'utf8').includes('libjemalloc'))
     throw new Error('Install libjemalloc2: the node runs as in the image.');
-  let ended = false;
-  void node.ended.then(() => {
-    ended = true;
-  });
+  const hasEnded = (): boolean => node.ended().length > 0;
   const mibOf = (field: 'VmRSS' | 'RssAnon'): number => {
-    if (ended) return 0;
+    if (hasEnded()) return 0;
     const status = readFileSync(`/proc/${node.pid}/status`, 'utf8');
     const [, kib = '0'] = new RegExp(`^${field}:\\s+(\\d+) kB$`, 'm').exec(status) ?? [];
     return Math.round(Number(kib) / 1_024);
@@ -74,7 +77,7 @@ export async function startWatchedNode(heapMib: number | null, isClustered: bool
   let peaks = { memoryMib: 0, healthMs: 0, healthFailures: 0 };
   const stopping = new AbortController();
   const looking = (async () => {
-    while (!stopping.signal.aborted && !ended) {
+    while (!stopping.signal.aborted && !hasEnded()) {
       const begun = performance.now();
       const isWell = await fetch(`${node.base}/v1/health`, { signal: AbortSignal.timeout(healthMaxMs) })
         .then(async (response) => {
@@ -85,7 +88,7 @@ export async function startWatchedNode(heapMib: number | null, isClustered: bool
       peaks = {
         memoryMib: Math.max(peaks.memoryMib, mibOf('RssAnon') + filesMib),
         healthMs: Math.max(peaks.healthMs, Math.round(performance.now() - begun)),
-        healthFailures: peaks.healthFailures + (isWell || ended ? 0 : 1),
+        healthFailures: peaks.healthFailures + (isWell || hasEnded() ? 0 : 1),
       };
       await delay(lookEveryMs);
     }
@@ -98,7 +101,6 @@ export async function startWatchedNode(heapMib: number | null, isClustered: bool
   return {
     ...node,
     anonymousMib: () => mibOf('RssAnon'),
-    hasEnded: () => ended,
     take() {
       const taken = peaks;
       peaks = { memoryMib: 0, healthMs: 0, healthFailures: 0 };
@@ -114,8 +116,20 @@ async function startAlone(
   starting: AsyncDisposableStack,
 ): Promise<StartedNode> {
   const env = { DATA_DIR: join(dir, 'data'), ...productionSettings(dir), ...options };
-  const { base, grpcAddress, child, ended, said } = starting.use(await startNodeProcess(env));
-  return { base, grpcAddress, pid: child.pid ?? 0, ended, said };
+  const { base, grpcAddress, opsBase, child, ended, said } = starting.use(await startNodeProcess(env));
+  let sentences: string[] = [];
+  void ended.then(() => {
+    sentences = [sentenceOf('the node', said())];
+  });
+  return {
+    base,
+    grpcAddress,
+    opsBase,
+    pid: child.pid ?? 0,
+    bases: [base],
+    owns: async () => true,
+    ended: () => sentences,
+  };
 }
 
 async function startInCluster(
@@ -124,16 +138,26 @@ async function startInCluster(
   starting: AsyncDisposableStack,
 ): Promise<StartedNode> {
   const production = { SVC_MODE: 'production', TLS_TERMINATED: '1', LOG_ORIGIN: 'ledger.example/v1' };
-  const env = { ...production, ...peerCertificate(dir), ...options };
+  const env = { ...production, ...ownTimings, ...peerCertificate(dir), ...options };
   const cluster = starting.use(await startCluster({ nodes: 2, cassandra: null, env }));
   await cluster.untilBalanced(balancedMaxMs);
-  const node = cluster.nodeAt(0);
+  const [node, other] = [cluster.nodeAt(0), cluster.nodeAt(1)];
   if (node.process === null) throw new Error(`${node.id} does not run`);
   return {
     base: node.baseUrl,
     grpcAddress: new URL(node.grpcUrl).host,
+    opsBase: node.internalUrl,
     pid: node.process.pid,
-    ended: node.process.ended,
-    said: () => readFileSync(node.logFile, 'utf8'),
+    bases: [node.baseUrl, other.baseUrl],
+    owns: async (ledgerId) => (await cluster.ownerOf(ledgerId)) === node,
+    ended: () =>
+      [node, other]
+        .filter(({ process }) => process?.hasEnded() !== false)
+        .map(({ id, logFile }) => sentenceOf(id, readFileSync(logFile, 'utf8'))),
   };
 }
+
+/** The defaults of a node, which the rig shortens. */
+const ownTimings = { LEASE_TTL_MS: '15000', REBALANCE_QUIET_MS: '5000' };
+
+const sentenceOf = (name: string, said: string): string => `${name} ended: ${said.slice(-2_000)}`;
