@@ -8,6 +8,8 @@ export interface AttackTarget {
   readonly grpc: string;
   /** `http://host:port` of the internal port */
   readonly opsBase: string;
+  /** The certificate of both public ports, PEM; null: they have no TLS. */
+  readonly certificate: string | null;
 }
 
 /** What an attack did. What the service refuses counts, what fails in the attack itself does not. */

@@ -50,7 +50,8 @@ function onGrpc(
   asked: readonly AskedCall[] = [],
   unit = 'bytes',
 ): Attack {
-  return async (target, signal, connections, begun) => {
+  return async ({ grpc, certificate }, signal, connections, begun) => {
+    const target = { grpc, tls: certificate !== null };
     await expectAnswered(target, asked);
     begun();
     return { count: await attack(target, signal, connections), unit };
@@ -84,6 +85,19 @@ function byReader(
 }
 
 const registerHead = 'POST /v1/developer/register HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n';
+
+/** Those that speak TLS, or whose connections end before they would. */
+export const overTls: readonly string[] = [
+  'none',
+  'rapid reset',
+  'headers without end',
+  'grpc floods',
+  'grpc handshakes',
+  'grpc reflection',
+  'grpc unfinished',
+  'grpc unfinished with keys',
+  'grpc untaken',
+];
 
 /** Every attack of the soak, by the name that `--attack` takes. */
 export const attacks: Readonly<Record<string, Attack>> = {

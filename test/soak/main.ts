@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import type { AttackCount, AttackTarget } from './attack.ts';
-import { attacks } from './attacks.ts';
+import { attacks, overTls } from './attacks.ts';
 import { startHonestAppends } from './honest.ts';
 import { startWatchedNode } from './watched-node.ts';
 
@@ -18,13 +18,15 @@ const usage = `Usage: npm run soak -- [options]
                    counts, but a flood has at least 10 s
   --attack NAME    this attack alone; may be given more than once (all)
   --connections N  of an attacker at once (20)
-  --appends N      honest appends a second (200; with --cluster 50)
+  --appends N      honest appends a second (200; with --cluster or --tls 50)
   --cluster        the node is one of two in a cluster, with a Redis and a Cassandra on this machine. It owns the ledger
                    of the honest appends, of which half go through the other node. Its bounds are wider, because both
                    nodes, Redis, Cassandra and the attacker share the processors, which may be two
+  --tls            the node has TLS; only the attacks on its gRPC port that speak TLS, and handshakes without end.
+                   Handshakes of the honest caller cost processor time too, so its bounds are wider
   --heap-mib N     V8's limit of the node's old generation (its default)
   --rest-s N       quiet seconds behind an attack before memory is looked at (60 behind the last one, else 5)
-  --p99-ms N       what 99 of 100 honest appends must be answered within (300; with --cluster 1000)
+  --p99-ms N       what 99 of 100 honest appends must be answered within (300; with --cluster or --tls 1000)
   --memory-mib N   the most memory that the node may take, without its data file (700)
   --help
 The attacks are floods. Faults, such as a full disk, have suites of their own: docs/testing.md.`;
@@ -35,6 +37,7 @@ const { values } = parseArgs({
     connections: { type: 'string', default: '20' },
     appends: { type: 'string' },
     cluster: { type: 'boolean', default: false },
+    tls: { type: 'boolean', default: false },
     'heap-mib': { type: 'string' },
     'rest-s': { type: 'string' },
     'p99-ms': { type: 'string' },
@@ -47,10 +50,15 @@ if (values.help) {
   process.exit(0);
 }
 
-const names = values.attack ?? Object.keys(attacks);
+if (values.tls && values.cluster) {
+  console.error('Give --tls or --cluster, not both.');
+  process.exit(64);
+}
+const known = values.tls ? overTls : Object.keys(attacks);
+const names = values.attack ?? known;
 for (const name of names) {
-  if (attacks[name] === undefined) {
-    console.error(`There is no attack ${name}: there are ${Object.keys(attacks).join(', ')}.`);
+  if (!known.includes(name)) {
+    console.error(`There is no attack ${name}${values.tls ? ' with TLS' : ''}: there are ${known.join(', ')}.`);
     process.exit(64);
   }
 }
@@ -61,16 +69,18 @@ const connections = Number(values.connections);
 const eachMs = (Number(values.minutes) * 60_000) / names.length;
 const floodMinMs = Math.min(eachMs, 10_000);
 const beginMaxMs = 120_000;
-const appendsPerSecond = Number(values.appends ?? (values.cluster ? 50 : 200));
-const p99MaxMs = Number(values['p99-ms'] ?? (values.cluster ? 1_000 : 300));
+const costsMore = values.cluster || values.tls;
+const appendsPerSecond = Number(values.appends ?? (costsMore ? 50 : 200));
+const p99MaxMs = Number(values['p99-ms'] ?? (costsMore ? 1_000 : 300));
 
 const heapMib = values['heap-mib'] === undefined ? null : Number(values['heap-mib']);
-await using watched = await startWatchedNode(heapMib, values.cluster);
+await using watched = await startWatchedNode(heapMib, values.cluster ? 'cluster' : values.tls ? 'tls' : 'alone');
 const target: AttackTarget = {
   base: watched.base,
   http: new URL(watched.base).host,
   grpc: watched.grpcAddress,
   opsBase: watched.opsBase,
+  certificate: watched.certificate,
 };
 const honest = await startHonestAppends(watched, appendsPerSecond);
 

@@ -1,10 +1,12 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { setDefaultCACertificates } from 'node:tls';
 import { imageVariables, nodeArguments, nodeVariables } from '../../src/runtime/limits/node-memory.ts';
 import { startCluster } from '../cluster/rig/cluster-under-test.ts';
 import { peerCertificate } from '../cluster/rig/peer-certificate.ts';
+import { ownCertificate } from '../support/certificate.ts';
 import { type ProcessEnvironment, startNodeProcess } from '../support/node-process.ts';
 import { productionSettings } from '../support/production-settings.ts';
 
@@ -25,6 +27,8 @@ interface StartedNode {
   readonly grpcAddress: string;
   /** `http://host:port` of the internal port */
   readonly opsBase: string;
+  /** The certificate of its public ports, PEM; null: they have no TLS. */
+  readonly certificate: string | null;
   readonly pid: number;
   /** `http://host:port` of each node of its cluster; its own first. */
   readonly bases: readonly [string, ...string[]];
@@ -50,11 +54,11 @@ const lookEveryMs = 200;
 const healthMaxMs = 10_000;
 const balancedMaxMs = 60_000;
 
-/**
- * `heapMib`: V8's limit of the old generation; null: its default. `isClustered`: the node and a second one are a
- * cluster, with a Redis and a Cassandra of their own on this machine.
- */
-export async function startWatchedNode(heapMib: number | null, isClustered: boolean): Promise<WatchedNode> {
+/** `cluster`: two nodes, with a Redis and a Cassandra of their own on this machine. */
+const starters = { alone: startAlone, tls: startWithTls, cluster: startInCluster };
+
+/** `heapMib`: V8's limit of the old generation; null: its default. */
+export async function startWatchedNode(heapMib: number | null, kind: keyof typeof starters): Promise<WatchedNode> {
   const options = {
     ...nodeVariables,
     ...imageVariables,
@@ -63,7 +67,7 @@ export async function startWatchedNode(heapMib: number | null, isClustered: bool
   await using starting = new AsyncDisposableStack();
   const dir = mkdtempSync(join(tmpdir(), 'ledger-soak-'));
   starting.defer(() => rmSync(dir, { recursive: true, force: true }));
-  const node = await (isClustered ? startInCluster : startAlone)(dir, options, starting);
+  const node = await starters[kind](dir, options, starting);
   if (!readFileSync(`/proc/${node.pid}/maps`, 'utf8').includes('libjemalloc'))
     throw new Error('Install libjemalloc2: the node runs as in the image.');
   const hasEnded = (): boolean => node.ended().length > 0;
@@ -125,11 +129,30 @@ async function startAlone(
     base,
     grpcAddress,
     opsBase,
+    certificate: null,
     pid: child.pid ?? 0,
     bases: [base],
     owns: async () => true,
     ended: () => sentences,
   };
+}
+
+/** From here on, this process trusts the certificate of the node and no other. */
+async function startWithTls(
+  dir: string,
+  options: ProcessEnvironment,
+  starting: AsyncDisposableStack,
+): Promise<StartedNode> {
+  const [TLS_CERT_FILE, TLS_KEY_FILE] = [join(dir, 'tls.pem'), join(dir, 'tls.key')];
+  const { cert, key } = ownCertificate();
+  writeFileSync(TLS_CERT_FILE, cert);
+  writeFileSync(TLS_KEY_FILE, key, { mode: 0o600 });
+  const certificate = String(cert);
+  setDefaultCACertificates([certificate]);
+  const node = await startAlone(dir, { ...options, TLS_TERMINATED: '0', TLS_CERT_FILE, TLS_KEY_FILE }, starting);
+  // The name in the certificate.
+  const base = node.base.replace('127.0.0.1', 'localhost');
+  return { ...node, base, bases: [base], certificate };
 }
 
 async function startInCluster(
@@ -147,6 +170,7 @@ async function startInCluster(
     base: node.baseUrl,
     grpcAddress: new URL(node.grpcUrl).host,
     opsBase: node.internalUrl,
+    certificate: null,
     pid: node.process.pid,
     bases: [node.baseUrl, other.baseUrl],
     owns: async (ledgerId) => (await cluster.ownerOf(ledgerId)) === node,
