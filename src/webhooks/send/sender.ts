@@ -3,7 +3,6 @@ import { isoTime } from '../../domain/values/time.ts';
 import type { BackgroundLimiter } from '../../runtime/background-limiter.ts';
 import { type Clock, sleep } from '../../runtime/clock/clock.ts';
 import { FairPlaces } from '../../runtime/limits/fair-places.ts';
-import type { MemoryBudget } from '../../runtime/limits/memory-budget.ts';
 import type { Log } from '../../runtime/telemetry/log.ts';
 import type { Deliveries } from '../../service/webhooks/deliveries.ts';
 import { type DeliveryRecord, isNew } from '../../service/webhooks/delivery-record.ts';
@@ -30,14 +29,10 @@ const sendCostMs = 0.3;
 const loadCostMs = 0.2;
 /** Windows that are read at once, of all owners and of one. Thousands of subscriptions may be woken at once. */
 const loadsAtOnce = { total: 8, perCaller: 4 };
-/** Roughly what a delivery holds in memory, in whole units of the memory budget. */
-const deliveryBytes = 1_024;
 
 interface SenderParts {
   readonly deliveries: Deliveries;
   readonly limiter: BackgroundLimiter;
-  /** Counts the deliveries in memory as `queue`. */
-  readonly memory: MemoryBudget;
   readonly clock: Clock;
   readonly log: Log;
   subscription(id: string): SubscriptionRecord | undefined;
@@ -81,13 +76,6 @@ export class Sender {
     return this.#held;
   }
 
-  #addHeld(deliveries: number): void {
-    this.#held += deliveries;
-    const bytes = Math.abs(deliveries) * deliveryBytes;
-    if (deliveries > 0) this.#parts.memory.add('queue', bytes);
-    else this.#parts.memory.release('queue', bytes);
-  }
-
   wake(subscriptionId: string): void {
     if (this.#stopped || !this.#parts.ownsShardOf(subscriptionId)) return;
     const subscription = this.#parts.subscription(subscriptionId);
@@ -107,7 +95,7 @@ export class Sender {
     for (const ledger of queue.ledgers.values()) {
       this.#record(ledger);
       for (const { delivery } of ledger.waiting) queue.held.delete(delivery.id);
-      this.#addHeld(-ledger.waiting.length);
+      this.#held -= ledger.waiting.length;
       ledger.waiting.length = 0;
     }
   }
@@ -187,7 +175,7 @@ export class Sender {
       const { id } = pending.delivery;
       if (queue.held.has(id) || queue.recordedMeanwhile.has(id)) continue;
       const ledger = queue.add(pending);
-      this.#addHeld(1);
+      this.#held += 1;
       if (!ledger.isSending && ledger.waiting.length === 1) this.#fairQueue.ready(ledger);
     }
   }
@@ -300,7 +288,7 @@ export class Sender {
     if (queue.isLoading) queue.recordedMeanwhile.add(deliveryId);
     if (wakeAtMs !== null) this.#setAlarm(queue, wakeAtMs);
     queue.held.delete(deliveryId);
-    this.#addHeld(-1);
+    this.#held -= 1;
     this.#refill(queue);
   }
 
