@@ -23,8 +23,6 @@ const endMaxMs = 5_000;
 const silentMs = 100;
 /** What starts an answer of the service. */
 const ownAnswer = /^HTTP\/1\.1 [1-5]\d\d /;
-/** With fewer successes a run had no effect: it did not get past the parser, or not to the node. */
-const successesMin = 10;
 
 /** The text of an answer over HTTPS, from a certificate that nobody knows. */
 function overTls(url: string): Promise<string> {
@@ -75,6 +73,7 @@ export async function fuzzHttp1({ forMs, atOnce, tls }: FuzzOptions): Promise<st
   for (let looks = 0; looks < 100 && memory.heldBytes() !== 0; looks += 1) await delay(20);
   if (memory.heldBytes() !== 0) faults.push(`${seeds}: ${memory.heldBytes()} bytes are still counted`);
   process.stdout.write(`${seeds.count} cases, ${successes} with a success as their first answer\n`);
-  if (!seeds.isOne && successes < successesMin) faults.push(`${seeds}: only ${successes} of ${seeds.count} succeeded`);
+  // Else the run did not get past the parser, or not to the node.
+  if (!seeds.isOne && successes === 0) faults.push(`${seeds}: none of ${seeds.count} cases succeeded`);
   return faults;
 }

@@ -7,9 +7,6 @@ import type { FuzzSeeds } from './fuzz-seeds.ts';
 import { callGrpc, grpcClient } from './grpc-client.ts';
 import { bearer, startListeningNode } from './listening-node.ts';
 
-/** With fewer messages at a handler a run had no effect: it did not get past the framing, or not to the node. */
-const reachedMin = 10;
-
 interface FuzzedNode extends AsyncDisposable {
   readonly target: GrpcTarget;
   /**
@@ -47,7 +44,8 @@ export async function startFuzzedNode(tls?: TlsKeys & { readonly cert: Buffer })
         timeout: tls === undefined ? 15_000 : limits.grpcAnswerTimeoutMs + 15_000,
         message: `${seeds}`,
       };
-      if (!seeds.isOne) expect(reached, options.message).toBeGreaterThan(reachedMin);
+      // Else the run did not get past the framing, or not to the node.
+      if (!seeds.isOne) expect(reached, options.message).toBeGreaterThan(0);
       const client = grpcClient(node.grpcAddress, tls?.cert);
       const { error } = await callGrpc(client, MasterService.method.appendEvent, { payload: '{}' }, bearer);
       client.close();
