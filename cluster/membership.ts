@@ -91,7 +91,7 @@ export function clusterMembership(parts: MembershipParts): ClusterMembership {
     return { held, leaving, elsewhere: shardCount - held - leaving };
   };
   const clockIsRight = () => isClockRight(clockCheck.aheadMs, members(), self.id);
-  const storeAheadMs = () => (clockIsRight() ? 0 : clock.now() - (clockCheck.aheadMs ?? 0) - parts.now());
+  const storeAheadMs = () => (clockIsRight() ? 0 : Math.max(0, clock.now() - (clockCheck.aheadMs ?? 0) - parts.now()));
   const clockWarning = new ClockWarning(alarmed);
   const metrics = createClusterMetrics({
     shards,

@@ -1,8 +1,11 @@
 import { randomInt } from 'node:crypto';
 import { connect, createServer } from 'node:net';
 
-/** Below the ports that systems give to outgoing connections (32,768 on Linux), and beside those of the tests' rig. */
-const lowestPort = 10_000;
+/**
+ * Below the ports that systems give to outgoing connections (32,768 on Linux), beside those of the tests' rig, and
+ * above 10080, which `fetch` refuses.
+ */
+const lowestPort = 10_081;
 const endPort = 20_000;
 
 /**

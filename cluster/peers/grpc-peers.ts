@@ -50,7 +50,7 @@ interface GrpcPeersParts {
   /** Returns the host:port of a node's internal port, or null if there is no such node. */
   readonly addressOf: (node: NodeId) => string | null;
   readonly monotonicMs: () => number;
-  /** How far the store's clock is ahead of this node's times, ms, while this node's clock is wrong. Otherwise 0. */
+  /** How far the store's clock is ahead of this node's, ms, while this node's clock is wrong by that. Otherwise 0. */
   readonly storeAheadMs: () => number;
   readonly ownBatches: () => BatchCounts;
   readonly meter: PeerMeter;

@@ -1,5 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from 'vitest';
+import { waitingLinesMaxBytes } from '../../src/runtime/telemetry/line-writer.ts';
+import { isNightly } from '../support/nightly.ts';
 import { type NodeProcess, startNodeProcess } from '../support/node-process.ts';
 import { suiteDir } from '../support/running-node.ts';
 import { endUnread, leaveLines } from '../support/unread-output.ts';
@@ -21,6 +23,26 @@ test('SIGTERM ends a node in time although nobody reads its stdout and stderr', 
   expect(code).toBe(0);
   expect(tookMs).toBeLessThan(bound(9_000));
 }, 60_000);
+
+test.runIf(isNightly)(
+  'beyond 4 MiB that nobody reads a node drops lines, counts them, and serves and stops',
+  async () => {
+    await using node = await startNodeProcess({ DATA_DIR: `${dir}/full`, LOG_LEVEL: 'info' });
+    node.child.stdout?.pause();
+    const lineMinBytes = 150;
+    await leaveLines(node, 10_000);
+    expect(await dropped(node)).toBe(0);
+    await leaveLines(node, waitingLinesMaxBytes / lineMinBytes);
+    const lost = await dropped(node);
+    expect(lost).toBeGreaterThan(0);
+    await leaveLines(node, 1_000);
+    expect(await dropped(node)).toBe(lost + 1_000);
+    const { code, tookMs, bound } = await endUnread(node, 'SIGTERM');
+    expect(code).toBe(0);
+    expect(tookMs).toBeLessThan(bound(9_000));
+  },
+  180_000,
+);
 
 test('a second signal ends a node at once although output waits to be read', async () => {
   await using node = await startNodeProcess({ DATA_DIR: `${dir}/twice`, LOG_LEVEL: 'info' });

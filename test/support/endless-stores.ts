@@ -5,8 +5,8 @@ import { uuidV7 } from '../../src/domain/values/uuid.ts';
 import { rootLedgerId } from '../../src/service/entities/entities.ts';
 import type { AccessLog } from '../../src/store/access-log.ts';
 import type { LedgerStore } from '../../src/store/ledger-store.ts';
-import type { FindPage, RecordStore } from '../../src/store/record-store.ts';
-import { append, buyer, createMaster, ledgerId, openLedger, supplier } from './commands.ts';
+import type { FindPage, RecordStore, StoredRecord } from '../../src/store/record-store.ts';
+import { append, buyer, createMaster, ledgerId, openingFacts, openLedger, supplier } from './commands.ts';
 import { chainOf, start, startMs } from './world.ts';
 
 /** Told at each thing that a store is asked for: `page` for many at once, `look` for one. */
@@ -20,16 +20,17 @@ const idAt = (at: number) => uuidV7(startMs, Buffer.from(at.toString(16).padStar
 
 /** There is no record of this id. */
 export const absentId = idAt(0xfff);
+/** The only actor that has a signing key. */
+export const keyedId = '00000000-0000-7000-8000-0000000000ee';
 export const engagementId = '00000000-0000-7000-8000-0000000000e0';
 /** All ledgers are alike but for their type. */
 const typeOf = (id: string) =>
   id === engagementId ? 'ENGAGEMENT' : id === rootLedgerId(buyer) ? 'ENTITY_ROOT' : 'ORDER';
 const ledgerFacts = (id: string) => ({
+  ...openingFacts(typeOf(id), { buyerActorId: buyer, supplierActorId: supplier }),
   ledgerId: id,
-  type: typeOf(id),
-  buyerActorId: buyer,
-  supplierActorId: supplier,
-  organizationId: null,
+  genesisHash: repeated.hash,
+  createdAt: start,
 });
 const line = (at: number) => ({
   ledgerId: idAt(at),
@@ -47,7 +48,14 @@ function cellOf(key: string): string | null {
   if (key.startsWith(ledger)) return JSON.stringify(ledgerFacts(key.slice(ledger.length)));
   const master = names.master('');
   if (key.startsWith(master))
-    return JSON.stringify({ masterId: key.slice(master.length), ledgerId, scope: 'S', createdSeq: 0 });
+    return JSON.stringify({
+      masterId: key.slice(master.length),
+      ledgerId,
+      scope: 'S',
+      businessRef: 'PO-1',
+      createdAt: start,
+      createdSeq: 0,
+    });
   // Each link has ended, so that a list of those that hold looks through all.
   return key.startsWith(names.linkEnded('')) ? JSON.stringify(start) : null;
 }
@@ -99,6 +107,16 @@ const idMembers: Readonly<Record<string, string>> = {
   organization: 'organizationId',
 };
 
+const signingKey = {
+  kid: `svc:actor:${keyedId}#key-1`,
+  publicKey: Buffer.alloc(32, 9).toString('base64'),
+  preferred: true,
+  validFrom: start,
+  createdAt: start,
+  revokedAt: null,
+  revokedReason: null,
+};
+
 /** A record of any kind, with the members of all kinds: what a list of that kind looks at, and never finds. */
 const record = (at: number, kind: string, recordId: string) => ({
   ...line(at),
@@ -137,13 +155,17 @@ const record = (at: number, kind: string, recordId: string) => ({
   prefix: 'svc_sk_test_',
   name: 'a name',
   [idMembers[kind] ?? 'id']: recordId,
+  ...(recordId === keyedId ? { keys: [signingKey] } : {}),
 });
 
-/** A record store in which every look-up goes on for ever. */
+/** A record store in which every look-up goes on for ever, and in which nothing is in the way of a write. */
 export function endlessRecords(onAsk: OnAsk): RecordStore {
+  const written = new Map<string, StoredRecord>();
   const store: Partial<RecordStore> = {
     get: async (kind, id) => {
       onAsk('look');
+      const own = written.get(`${kind}|${id}`);
+      if (own !== undefined) return own;
       if (id === absentId) return null;
       return { kind, id, version: '1', value: JSON.stringify(record(0, kind, id)) };
     },
@@ -157,6 +179,10 @@ export function endlessRecords(onAsk: OnAsk): RecordStore {
         // A delivery block says in its order how many deliveries it has.
         return { kind, id, version: '1', order: `${start}|1`, value };
       });
+    },
+    put: async ({ kind, id, value }) => {
+      written.set(`${kind}|${id}`, { kind, id, version: '2', value });
+      return { ok: true, version: '2' };
     },
   };
   return store as RecordStore;

@@ -1,5 +1,8 @@
+import { request } from 'node:https';
+import { text } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
 import { pages } from '../../src/node/pages.ts';
+import type { TlsKeys } from '../../src/rpc/http/server.ts';
 import { MemoryBudget } from '../../src/runtime/limits/memory-budget.ts';
 import { SeededRandom } from '../simulation/random.ts';
 import { caseOf, sendCase } from './fuzz-http1.ts';
@@ -10,6 +13,8 @@ interface FuzzOptions {
   readonly forMs: number;
   /** Cases at a time. */
   readonly atOnce: number;
+  /** The port speaks TLS with this certificate. */
+  readonly tls?: TlsKeys;
 }
 
 /** A connection whose client has ended its side is ended by the service within this time, its last answers included. */
@@ -19,8 +24,16 @@ const silentMs = 100;
 /** What starts an answer of the service. */
 const ownAnswer = /^HTTP\/1\.1 [1-5]\d\d /;
 
+/** The text of an answer over HTTPS, from a certificate that nobody knows. */
+function overTls(url: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const asked = request(url, { rejectUnauthorized: false, agent: false }, (answer) => resolve(text(answer)));
+    asked.on('error', reject).end();
+  });
+}
+
 /** Sends cases, each of a seed, to a node of its own. Returns a line for each fault, with its seed. */
-export async function fuzzHttp1({ forMs, atOnce }: FuzzOptions): Promise<string[]> {
+export async function fuzzHttp1({ forMs, atOnce, tls }: FuzzOptions): Promise<string[]> {
   const seeds = new FuzzSeeds();
   process.stdout.write(`fuzzing HTTP/1 with ${seeds}\n`);
   const memory = new MemoryBudget(64 * 1024 * 1024);
@@ -28,7 +41,10 @@ export async function fuzzHttp1({ forMs, atOnce }: FuzzOptions): Promise<string[
     'HealthService.GetHealth': async () => ({ status: 'ok' }),
     'ActorService.CreateActor': async () => ({}),
   };
-  await using node = await startListeningNode({ grpc: false, handlers, memory, pages });
+  await using node = await startListeningNode({ grpc: false, handlers, memory, pages, ...(tls && { tls }) });
+  const url = `${node.base}/v1/health`;
+  const healthOf = () => (tls ? overTls(url) : fetch(url).then((answered) => answered.text()));
+  let successes = 0;
   const faults: string[] = [];
   const endMs = performance.now() + forMs;
   const one = async (): Promise<void> => {
@@ -37,13 +53,17 @@ export async function fuzzHttp1({ forMs, atOnce }: FuzzOptions): Promise<string[
       const random = new SeededRandom(seed);
       const pieces = caseOf(random);
       const ends = random.chance(0.5);
-      const { answer, closed } = await sendCase(node.http.port, pieces, ends, ends ? endMaxMs : silentMs);
+      const { answer, closed } = await sendCase(
+        { port: node.http.port, tls: tls !== undefined },
+        { pieces, ends, silentMs: ends ? endMaxMs : silentMs },
+      );
       const sent = JSON.stringify(Buffer.concat(pieces).toString('latin1')).slice(0, 2_000);
       const fault = (what: string) => void faults.push(`seed ${seed}: ${what}: ${sent}`);
+      if (answer.startsWith('HTTP/1.1 2')) successes += 1;
       if (ends && !closed) fault(`held for ${endMaxMs} ms`);
       if (answer !== '' && !ownAnswer.test(answer)) fault(`answered ${answer.slice(0, 200)}`);
       if (answer.startsWith('HTTP/1.1 5') && !answer.includes('"code"')) fault('no envelope');
-      const health = await fetch(`${node.base}/v1/health`).then((answered) => answered.text(), String);
+      const health = await healthOf().catch(String);
       if (!health.includes('"status":"ok"')) fault(`then the health was ${health.slice(0, 200)}`);
     }
   };
@@ -52,6 +72,8 @@ export async function fuzzHttp1({ forMs, atOnce }: FuzzOptions): Promise<string[
   for (const line of failed.slice(0, 10)) faults.push(`${seeds}: ${line}`);
   for (let looks = 0; looks < 100 && memory.heldBytes() !== 0; looks += 1) await delay(20);
   if (memory.heldBytes() !== 0) faults.push(`${seeds}: ${memory.heldBytes()} bytes are still counted`);
-  process.stdout.write(`${seeds.count} cases\n`);
+  process.stdout.write(`${seeds.count} cases, ${successes} with a success as their first answer\n`);
+  // Else the run did not get past the parser, or not to the node.
+  if (!seeds.isOne && successes === 0) faults.push(`${seeds}: none of ${seeds.count} cases succeeded`);
   return faults;
 }

@@ -1,4 +1,5 @@
 import { connect } from 'node:net';
+import { connect as connectTls } from 'node:tls';
 import type { SeededRandom } from '../simulation/random.ts';
 
 /** Well-formed requests and known troublemakers, from which cases are made. */
@@ -66,10 +67,22 @@ interface CaseEnd {
   readonly closed: boolean;
 }
 
+interface FuzzCase {
+  readonly pieces: readonly Buffer[];
+  /** The client ends its side behind them. */
+  readonly ends: boolean;
+  readonly silentMs: number;
+}
+
 /** Sends a case and reads until the service closes the connection or is silent for `silentMs`. */
-export function sendCase(port: number, pieces: readonly Buffer[], ends: boolean, silentMs: number): Promise<CaseEnd> {
+export function sendCase(
+  to: { readonly port: number; readonly tls: boolean },
+  { pieces, ends, silentMs }: FuzzCase,
+): Promise<CaseEnd> {
   return new Promise((resolve) => {
-    const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true }).on('error', () => {});
+    const options = { port: to.port, host: '127.0.0.1', allowHalfOpen: true };
+    const socket = to.tls ? connectTls({ ...options, rejectUnauthorized: false }) : connect(options);
+    socket.on('error', () => {});
     let answer = '';
     const end = (closed: boolean): void => {
       clearTimeout(silent);

@@ -14,6 +14,11 @@ export class FuzzSeeds {
       throw new Error(`FUZZ_SEED must be a whole number: ${replayed}`);
   }
 
+  /** Whether one seed is replayed. */
+  get isOne(): boolean {
+    return this.#replayed !== null;
+  }
+
   get count(): number {
     return this.#count;
   }

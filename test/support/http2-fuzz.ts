@@ -2,6 +2,7 @@ import { SeededRandom } from '../simulation/random.ts';
 import { attackerOf, type GrpcTarget } from './attacks/grpc-connections.ts';
 import { callHeaders, data, frame, grpcMessage, settings, windowUpdate } from './attacks/http2-frames.ts';
 import type { FuzzSeeds } from './fuzz-seeds.ts';
+import { bearer } from './listening-node.ts';
 
 const paths = [
   '/svc.v1.MasterService/AppendEvent',
@@ -94,26 +95,51 @@ function anything(random: SeededRandom, nextStream: () => number, streams: numbe
   }
 }
 
-/** Sends `count` seeded frames on a connection of its own and ignores the answers. */
-export async function fuzzConnection(target: GrpcTarget, random: SeededRandom, frames: number): Promise<void> {
+/** A call with a credential in right frames, whose messages may be broken, and which may be left open or reset. */
+function rightCall(random: SeededRandom, nextStream: () => number, streams: number[]): Buffer {
+  const id = nextStream();
+  streams.push(id);
+  const bytes = random.chance(0.5) ? grpcMessage(Buffer.alloc(0)) : framed(random);
+  return Buffer.concat([
+    frame(1, 4, id, callHeaders(random.pick(paths.slice(0, 3)), bearer)),
+    data(id, bytes, random.chance(0.8)),
+    random.chance(0.1) ? frame(3, 0, id, Buffer.from([0, 0, 0, 8])) : Buffer.alloc(0),
+  ]);
+}
+
+/** Whether most of a seed's connection is right calls: else hardly any gets past the framing, to a handler. */
+const hasRightCalls = (seed: number): boolean => seed % 4 === 2;
+
+/** Sends so many seeded frames, or right calls, on a connection of its own and ignores the answers. */
+export async function fuzzConnection(
+  target: GrpcTarget,
+  random: SeededRandom,
+  frames: number,
+  isRight = false,
+): Promise<void> {
   const over = new AbortController();
   const attacker = await attackerOf(target, over.signal, { windowBytes: random.pick([0, 100, 65_535]) });
   const streams: number[] = [];
   for (let sent = 0; sent < frames; sent += 1) {
-    if (!(await attacker.send(anything(random, attacker.nextStream, streams)))) break;
+    const make = isRight && random.chance(0.98) ? rightCall : anything;
+    if (!(await attacker.send(make(random, attacker.nextStream, streams)))) break;
   }
-  await new Promise((resolve) => setTimeout(resolve, 5));
+  // Right calls come to their handlers before the connection ends.
+  await new Promise((resolve) => setTimeout(resolve, isRight ? 100 : 5));
   over.abort();
 }
 
 /** Seeds that once found something, or that reach far: they run first. */
-export const corpus: readonly number[] = [1, 7, 24, 1_729, 65_537];
+export const corpus: readonly number[] = [1, 2, 7, 24, 1_729, 65_537];
 
 /** Fuzzes until the time is over, four connections at a time, each with a seed of its own. */
 export async function fuzzFor(target: GrpcTarget, ms: number, seeds: FuzzSeeds): Promise<void> {
   const endMs = performance.now() + ms;
   const one = async (): Promise<void> => {
-    while (performance.now() < endMs) await fuzzConnection(target, new SeededRandom(seeds.next()), 150);
+    while (performance.now() < endMs) {
+      const seed = seeds.next();
+      await fuzzConnection(target, new SeededRandom(seed), 150, hasRightCalls(seed));
+    }
   };
   await Promise.all([one(), one(), one(), one()]);
 }

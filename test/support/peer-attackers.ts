@@ -38,9 +38,16 @@ export function falseProof(node: string): Metadata {
   return answer;
 }
 
-/** Opens a stream as a peer that knows the secret. */
-export async function peerWithSecret(port: number, security: PeerSecurity, self: string, node: string) {
+/** Opens a stream as a peer that knows the secret. `later`: metadata that another version may add to its greeting. */
+export async function peerWithSecret(
+  port: number,
+  security: PeerSecurity,
+  self: string,
+  node: string,
+  later: Readonly<Record<string, string>> = {},
+) {
   const wire = clientWire(security, self, node);
+  for (const [key, value] of Object.entries(later)) wire.greeting.set(key, value);
   const stream = strangeStream(port, wire.greeting);
   onTestFinished(() => stream.cancel());
   stream.on('error', () => {});

@@ -112,7 +112,7 @@ export abstract class RunningCall implements Call {
   abstract partWalk<T>(read: (walk: Walk) => Promise<T>): Promise<T>;
   abstract admitEvent(): EventBeyondRate | null;
   abstract eventRefused(): void;
-  abstract eventFailed(clientIndex: bigint, error: LedgerError, ms: number): void;
+  abstract eventFailed(clientIndex: bigint, error: LedgerError, isFirst: boolean, ms: number): void;
   abstract recordAccess(): void;
   abstract recordNamed(): Promise<void> | undefined;
   abstract markVerified(): void;

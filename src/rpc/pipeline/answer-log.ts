@@ -125,11 +125,11 @@ export function createAnswerLog(parts: AnswerLogParts) {
       note(call, error.code, status, error);
       return keep(call, incoming, status, error);
     },
-    /** An event of an append stream was answered with an error. */
-    eventFailed(call: RunningCall, clientIndex: bigint, error: LedgerError, ms: number): void {
+    /** See `Call`. */
+    eventFailed(call: RunningCall, clientIndex: bigint, error: LedgerError, isFirst: boolean, ms: number): void {
       const { code } = error;
       metrics.streamEventErrors.inc({ code });
-      const broken = isBroken(error);
+      const broken = isFirst && isBroken(error);
       if (!broken && code !== 'outcome_unknown') return;
       const common = lineOf(call, code, statusOf(code).http);
       const line = { ...common, ms: roundedMs(ms), client_index: String(clientIndex) };

@@ -85,8 +85,8 @@ export class PipelineCall extends RunningCall {
     this.#parts.rates.chargeRefusedEvent(this, this.#parts.monotonicMs());
   }
 
-  eventFailed(clientIndex: bigint, error: LedgerError, ms: number): void {
-    this.#parts.answers.eventFailed(this, clientIndex, error, ms);
+  eventFailed(clientIndex: bigint, error: LedgerError, isFirst: boolean, ms: number): void {
+    this.#parts.answers.eventFailed(this, clientIndex, error, isFirst, ms);
   }
 
   recordAccess(): void {

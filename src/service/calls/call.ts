@@ -96,8 +96,12 @@ export interface Call {
   admitEvent(): EventBeyondRate | null;
   /** An event of a stream was refused for good, not by a failure of the service. It counts as a call. */
   eventRefused(): void;
-  /** Counts an event of a stream that was answered with an error, and logs its cause. `ms`: since it was taken. */
-  eventFailed(clientIndex: bigint, error: LedgerError, ms: number): void;
+  /**
+   * Counts an event of a stream that was answered with an error, and logs it if that may be the service's fault.
+   * `isFirst`: of those of its ledger that may be retried; only then the cause is logged, since the ones behind it fail
+   * for the same. `ms`: since it was taken.
+   */
+  eventFailed(clientIndex: bigint, error: LedgerError, isFirst: boolean, ms: number): void;
   /** Leaves a record in the caller's access history now. A live stream leaves the first one with its first message. */
   recordAccess(): void;
   /**

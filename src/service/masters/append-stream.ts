@@ -258,7 +258,8 @@ class AppendStream {
       const error = asLedgerError(thrown);
       isDone = !isRetryable(error);
       if (isDone) this.#call.eventRefused();
-      this.#call.eventFailed(promised.clientIndex, error, this.#now() - promised.takenAt);
+      const isFirst = lane.resumeFrom === null;
+      this.#call.eventFailed(promised.clientIndex, error, isFirst, this.#now() - promised.takenAt);
       answer = this.#refusal(lane, promised.clientIndex, error);
     }
     this.#open.settled(isDone ? this.#now() - promised.takenAt : Number.POSITIVE_INFINITY);

@@ -238,6 +238,17 @@ describe('a stream of a later version', () => {
     expect((await log()).length - 3).toBe(2);
   });
 
+  test('may have further metadata in its greeting and a further field beside a command, which is run', async () => {
+    const { port, log } = await ownerPort();
+    const { send, read, answers } = await peerWithSecret(port, secret, 'node-b', 'node-a', { 'x-cluster-later': 'x' });
+    read();
+    const ask = withLater(AskSchema, { id: 1, command: commandText(command) });
+    expect(ask.$unknown).toHaveLength(1);
+    send({ asks: [ask] });
+    await expect.poll(() => answers.length, { interval: 5 }).toBe(1);
+    expect([answers[0]?.result.case, (await log()).length - 3]).toEqual(['outcome', 1]);
+  });
+
   test('that refuses with an unknown code gives an internal error', async () => {
     const later = new LedgerError('internal', 'Later.');
     Object.assign(later, { code: 'quota_exceeded' });

@@ -85,20 +85,15 @@ describe('a command that is forwarded to another node', () => {
     expect(failed).toEqual([cause]);
   });
 
-  test.each([
-    ['an hour ahead', 3_600_000],
-    ['an hour behind', -3_600_000],
-  ])(
-    'is carried out in time if the clock of this node is %s, and refused if it waited too long',
-    async (_, aheadMs) => {
-      const { port, carried } = await ownerPort();
-      const peers = peersAt({ port }, { storeAheadMs: () => -aheadMs });
-      const within = (ms: number) => peers.ask('node-a', append({ deadline: startMs + aheadMs + ms }));
-      await expect(within(9_000)).resolves.toMatchObject({ replayed: false });
-      await expect(within(-1)).rejects.toMatchObject({ code: 'unavailable' });
-      expect(carried.map(({ deadline }) => deadline)).toEqual([startMs + 9_000, startMs - 1]);
-    },
-  );
+  test('is carried out in time if the clock of this node is an hour behind, and refused if it waited too long', async () => {
+    const { port, carried } = await ownerPort();
+    const behindMs = 3_600_000;
+    const peers = peersAt({ port }, { storeAheadMs: () => behindMs });
+    const within = (ms: number) => peers.ask('node-a', append({ deadline: startMs - behindMs + ms }));
+    await expect(within(9_000)).resolves.toMatchObject({ replayed: false });
+    await expect(within(-1)).rejects.toMatchObject({ code: 'unavailable' });
+    expect(carried.map(({ deadline }) => deadline)).toEqual([startMs + 9_000, startMs - 1]);
+  });
 
   test('keeps its order', async () => {
     const { port, log, carried } = await ownerPort();

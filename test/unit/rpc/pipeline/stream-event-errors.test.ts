@@ -13,10 +13,10 @@ import { actorId, bearer, type ListeningNode, startListeningNode } from '../../.
 let close = async () => {};
 afterEach(() => close());
 
-/** A node whose append stream has ended. Its events went to a ledger each, where they failed with these errors. */
-async function failedWith(errors: readonly Error[]): Promise<ListeningNode> {
+/** A node whose append stream has ended. Its events went to a ledger each, or to one, and failed with these errors. */
+async function failedWith(errors: readonly Error[], haveOneLedger = false): Promise<ListeningNode> {
   const appender = {
-    ledgerOf: (uuid: string) => `ledger of ${uuid}`,
+    ledgerOf: (uuid: string) => (haveOneLedger ? 'the ledger' : `ledger of ${uuid}`),
     prepare: (_call: unknown, { clientIndex }: AppendEventsRequest) => Promise.reject(errors[Number(clientIndex)]),
   } as unknown as EventAppender;
   const naming = { master: () => undefined } as unknown as LedgerNaming;
@@ -78,4 +78,19 @@ test('events that were not written are counted by their codes, and the stream on
     'svc_stream_event_errors_total{code="not_found"} 1',
     'svc_stream_event_errors_total{code="outcome_unknown"} 2',
   ]);
+});
+
+test('events of one ledger that fail one after another leave the cause once', async () => {
+  const cause = new Error('the disk is full');
+  const node = await failedWith(
+    [
+      new LedgerError('unavailable', 'Not now.', {}, cause),
+      new LedgerError('outcome_unknown', 'Perhaps.', {}, cause),
+      new LedgerError('unavailable', 'Not now.', {}, cause),
+    ],
+    true,
+  );
+  const lines = eventLines(node);
+  expect(lines.filter((line) => 'err' in line)).toHaveLength(1);
+  expect(lines.filter(({ code }) => code === 'unavailable').length).toBeLessThanOrEqual(1);
 });
