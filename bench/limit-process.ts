@@ -1,5 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
+import { answerJob } from './child.ts';
 import { sumOf } from './sum.ts';
 import { signaturesOf, verifyFor } from './verifications.ts';
 
@@ -25,7 +26,5 @@ if (!isMainThread) {
   const { seconds, keys } = workerData as LimitJob;
   parentPort?.postMessage(verifyFor(seconds, signaturesOf(keys)).count);
 } else {
-  let text = '';
-  for await (const chunk of process.stdin.setEncoding('utf8')) text += chunk;
-  process.stdout.write(JSON.stringify(await verifications(JSON.parse(text) as LimitJob)));
+  await answerJob(verifications);
 }
