@@ -1,5 +1,5 @@
 import { createHash, createPrivateKey } from 'node:crypto';
-import type { LedgerFacts } from '../src/domain/event/facts.ts';
+import { type LedgerFacts, noFacts } from '../src/domain/event/facts.ts';
 import { injectedFields } from '../src/domain/event/service-events.ts';
 import { canonicalJson } from '../src/domain/json/canonical.ts';
 import { signDigest } from '../src/domain/keys/key-object.ts';
@@ -62,19 +62,13 @@ function targetsOf(ledgers: readonly BenchLedger[]): Target[] {
 
 function factsOf(ledger: BenchLedger): LedgerFacts {
   return {
+    ...noFacts,
     ledgerId: ledger.ledgerId,
     type: 'ORDER',
     createdAt: '',
     genesisHash: '',
     buyerActorId: ledger.buyerActorId,
     supplierActorId: ledger.supplierActorId,
-    buyerOrganizationId: null,
-    supplierOrganizationId: null,
-    primaryActorId: null,
-    counterpartyActorId: null,
-    organizationId: null,
-    entityId: null,
-    purpose: null,
   };
 }
 

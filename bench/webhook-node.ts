@@ -9,11 +9,13 @@ import { DeadlineWatch } from '../src/actors/inbox/deadline-watch.ts';
 import { Directory } from '../src/actors/routing/directory.ts';
 import { noPeers } from '../src/actors/routing/peers.ts';
 import { localPlacement } from '../src/actors/routing/placement.ts';
+import { noFacts } from '../src/domain/event/facts.ts';
 import { WEBHOOK_SECRET_BYTES, webhookSecret } from '../src/domain/keys/webhook-signature.ts';
 import type { CommandBase } from '../src/domain/ledger/command.ts';
 import { isoTime } from '../src/domain/values/time.ts';
 import { uuidV7 } from '../src/domain/values/uuid.ts';
 import { machineUtilization, systemClock, threadProcessorMs } from '../src/runtime/clock/system-clock.ts';
+import { MemoryBudget } from '../src/runtime/limits/memory-budget.ts';
 import { createLog } from '../src/runtime/telemetry/log.ts';
 import { LedgerReading } from '../src/service/reading/ledger-reading.ts';
 import { createSecretBox } from '../src/service/records/secret-box.ts';
@@ -44,6 +46,7 @@ export async function openWebhookNode() {
     ledgers: stores.ledgers,
     records: stores.records,
     reading: new LedgerReading(stores.ledgers, Date.now),
+    memory: new MemoryBudget(1024 * 1024 * 1024),
     secrets,
     policy: { production: false, ownPorts: () => new Set(), ownAddresses: () => [] },
     clock: systemClock,
@@ -137,12 +140,10 @@ async function openMaster(directory: Directory): Promise<() => Promise<unknown>>
     commandKeys: [],
     deadline: Number.MAX_SAFE_INTEGER,
   };
-  const none = { supplierActorId: null, buyerOrganizationId: null, supplierOrganizationId: null, primaryActorId: null };
-  const facts = { ...none, counterpartyActorId: null, organizationId: null, entityId: null, purpose: null };
   await directory.submit({
     ...base,
     kind: 'open_ledger',
-    facts: { ...facts, type: 'ORDER', buyerActorId: actorId },
+    facts: { ...noFacts, type: 'ORDER', buyerActorId: actorId },
     registeredPayload: null,
   });
   await directory.submit({ ...base, kind: 'create_master', masterId, businessRef: 'PO-1', scope: 'ORDER' });

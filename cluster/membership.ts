@@ -50,6 +50,8 @@ interface MembershipParts {
   /** A node that leaves keeps its listeners open for at least this time. */
   readonly stopDelayMs: number;
   readonly clock: Clock;
+  /** The node's time, Unix ms. It differs from that of `clock` while the machine's time is implausible. */
+  readonly now: () => number;
   readonly monotonicMs: () => number;
   readonly random: (bytes: number) => Uint8Array;
   readonly clockCheck: Pick<ClockCheck, 'look' | 'aheadMs' | 'silentMs'>;
@@ -89,6 +91,7 @@ export function clusterMembership(parts: MembershipParts): ClusterMembership {
     return { held, leaving, elsewhere: shardCount - held - leaving };
   };
   const clockIsRight = () => isClockRight(clockCheck.aheadMs, members(), self.id);
+  const storeAheadMs = () => (clockIsRight() ? 0 : clock.now() - (clockCheck.aheadMs ?? 0) - parts.now());
   const clockWarning = new ClockWarning(alarmed);
   const metrics = createClusterMetrics({
     shards,
@@ -106,6 +109,7 @@ export function clusterMembership(parts: MembershipParts): ClusterMembership {
     bounds: parts.peerBounds,
     addressOf,
     monotonicMs,
+    storeAheadMs,
     ownBatches,
     meter: metrics.peers,
     heard: (ledgerId, seq) => remoteHeads.heard(ledgerId, seq),

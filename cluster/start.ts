@@ -62,6 +62,7 @@ export async function startClusterNode(config: ClusterConfig, log: NodeLog): Pro
       timings: config.timings,
       stopDelayMs: config.stopDelayMs,
       clock: systemClock,
+      now: () => clock.now(),
       monotonicMs: () => performance.now(),
       random: randomBytes,
       clockCheck: new ClockCheck(

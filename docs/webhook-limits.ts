@@ -5,7 +5,6 @@ import { answerHeadersMaxBytes, attemptTimeoutMs } from '../src/webhooks/post/ht
 import { answerMaxBytes, informationalMax } from '../src/webhooks/post/outgoing-request.ts';
 import { receivedMaxBytes } from '../src/webhooks/post/received-bound.ts';
 import { addressesMax } from '../src/webhooks/post/receiver-connect.ts';
-import { recordedTogetherMax } from '../src/webhooks/send/attempt-recording.ts';
 import {
   apartAtSlowMs,
   apartAtUntriedMs,
@@ -17,6 +16,7 @@ import {
   attemptsPerUntriedMax,
   givenApart,
 } from '../src/webhooks/send/fair-queue.ts';
+import { recordedTogetherMax } from '../src/webhooks/send/sender.ts';
 import { heldMax, windowQuick, windowSlow, windowTight } from '../src/webhooks/send/subscription-queue.ts';
 import { quickMs } from '../src/webhooks/send/target-health.ts';
 

@@ -50,6 +50,8 @@ interface GrpcPeersParts {
   /** Returns the host:port of a node's internal port, or null if there is no such node. */
   readonly addressOf: (node: NodeId) => string | null;
   readonly monotonicMs: () => number;
+  /** How far the store's clock is ahead of this node's times, ms, while this node's clock is wrong. Otherwise 0. */
+  readonly storeAheadMs: () => number;
   readonly ownBatches: () => BatchCounts;
   readonly meter: PeerMeter;
   /** Called for each head of a ledger that another node tells. */
@@ -93,10 +95,12 @@ export class GrpcPeers implements Peers {
 
   // Synchronous up to the stream, so that commands keep their order.
   ask(node: NodeId, command: Command): Promise<CommandOutcome> {
-    const { meter } = this.#parts;
+    const { meter, storeAheadMs } = this.#parts;
     const stream = this.#streamTo(node);
+    // The other node compares the deadline with its own clock.
+    const deadline = command.deadline + storeAheadMs();
     const asked =
-      stream?.ask(commandText(command)) ??
+      stream?.ask(commandText({ ...command, deadline })) ??
       Promise.reject(new PeerUnreachable(new Error('the node cannot be reached now'), false));
     return asked.then(
       (outcome) => {

@@ -24,7 +24,6 @@ interface InternalListenerParts {
   readonly takeConnection?: (socket: Socket, proved: () => void) => void;
 }
 
-/** The first byte of a TLS handshake. */
 const tlsFirstByte = 0x16;
 /** The first bytes of an HTTP/2 connection (RFC 9113, section 3.4). */
 const http2Beginning = 'PRI';

@@ -14,9 +14,12 @@ export interface AccessEvent {
   /** The actor that called, whose history has this event. */
   readonly actorId: string;
   readonly apiKeyId: string | null;
-  /** The ledger that the call named. null if it named none, or a master or organization that is in no ledger. */
+  /**
+   * The ledger that the call named. null if it named none, or a master or organization that does not exist, is in no
+   * ledger, or in one that the caller may not know.
+   */
   readonly ledgerId: string | null;
-  /** REST method and path. */
+  /** REST method and path without the query, also for calls by other transports. */
   readonly method: string;
   readonly path: string;
   readonly responseStatus: number;

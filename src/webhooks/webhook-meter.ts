@@ -2,15 +2,12 @@ import type { Registry } from 'prom-client';
 import { metricsIn } from '../runtime/telemetry/metrics.ts';
 import type { AttemptOutcome } from './send/attempt.ts';
 
-export interface WebhookMeter {
-  fannedOut(deliveries: number): void;
-  attempted(outcome: AttemptOutcome): void;
-}
+export type WebhookMeter = ReturnType<typeof webhookMeter>;
 
 const secondsBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
 /** `watched`: how many ledgers are watched now. */
-export function webhookMeter(registry: Registry, watched: () => number): WebhookMeter {
+export function webhookMeter(registry: Registry, watched: () => number) {
   const { counter, histogram, readGauge } = metricsIn(registry);
   readGauge({
     name: 'svc_webhook_watched_ledgers',
@@ -32,8 +29,8 @@ export function webhookMeter(registry: Registry, watched: () => number): Webhook
     buckets: secondsBuckets,
   });
   return {
-    fannedOut: (deliveries) => recorded.inc(deliveries),
-    attempted: ({ kind, tookMs }) => {
+    fannedOut: (deliveries: number) => recorded.inc(deliveries),
+    attempted: ({ kind, tookMs }: AttemptOutcome) => {
       attempts.inc({ verdict: kind });
       if (tookMs !== null) seconds.observe(tookMs / 1_000);
     },

@@ -2,6 +2,7 @@ import type { CommitListener } from '../actors/ledger/commit-listener.ts';
 import { isoTime } from '../domain/values/time.ts';
 import { BackgroundLimiter, type BackgroundLimiterParts } from '../runtime/background-limiter.ts';
 import { type Clock, sleep } from '../runtime/clock/clock.ts';
+import type { MemoryBudget } from '../runtime/limits/memory-budget.ts';
 import type { Log } from '../runtime/telemetry/log.ts';
 import type { LedgerReading } from '../service/reading/ledger-reading.ts';
 import type { LinkStore } from '../service/reading/master-search.ts';
@@ -19,7 +20,6 @@ import { Sender } from './send/sender.ts';
 import { cursorsIn } from './tail/cursor-record.ts';
 import { InFlightWrites } from './tail/in-flight-writes.ts';
 import { KnownSubscriptions } from './tail/known-subscriptions.ts';
-import { LedgerBarriers } from './tail/ledger-barriers.ts';
 import { LedgerTail } from './tail/ledger-tail.ts';
 import { SubscriptionIndex } from './tail/subscription-index.ts';
 import { TailScan } from './tail/tail-scan.ts';
@@ -41,6 +41,7 @@ const masterCostMs = 0.03;
 
 export interface WebhookParts extends Omit<BackgroundLimiterParts, 'busyShare' | 'fullShare'> {
   readonly ledgers: LedgerStore;
+  readonly memory: MemoryBudget;
   readonly records: RecordStore;
   readonly reading: LedgerReading;
   readonly secrets: SecretBox;
@@ -66,7 +67,6 @@ export class Webhooks implements CommitListener, WebhookWork, AsyncDisposable {
   readonly #index: SubscriptionIndex;
   readonly #subscriptions: KnownSubscriptions;
   readonly #writes: InFlightWrites;
-  readonly #barriers: LedgerBarriers;
   readonly #tail: LedgerTail;
   readonly #scan: TailScan;
   readonly #sender: Sender;
@@ -75,24 +75,16 @@ export class Webhooks implements CommitListener, WebhookWork, AsyncDisposable {
 
   constructor(parts: WebhookParts) {
     this.#parts = parts;
-    const { ledgers, records, reading, secrets, poster, clock, log, meter, ownsShardOf, readBarrier } = parts;
+    const { ledgers, records, reading, memory, secrets, poster, clock, log, meter, ownsShardOf, readBarrier } = parts;
     const subscriptions = subscriptionsIn(records);
     const limiter = new BackgroundLimiter({ ...parts, busyShare, fullShare });
-    const wake = (ledgerId: string) => this.#tail.wake(ledgerId);
-    const index = new SubscriptionIndex(ledgers, wake);
+    const index = new SubscriptionIndex(ledgers, (ledgerId) => this.#tail.wake(ledgerId));
     const writes = new InFlightWrites(() => clock.now());
     const deliveries = deliveriesIn(records, () => clock.now());
     const shared = { ledgers, deliveries, index, limiter, clock, log, ownsShardOf };
-    const barriers = new LedgerBarriers({
-      ...shared,
-      readBarrier,
-      newestAnswered: (ledgerId) => writes.newestAnswered(ledgerId),
-      certain: wake,
-    });
     this.#limiter = limiter;
     this.#index = index;
     this.#writes = writes;
-    this.#barriers = barriers;
     this.#subscriptions = new KnownSubscriptions({
       ...shared,
       subscriptions,
@@ -105,11 +97,12 @@ export class Webhooks implements CommitListener, WebhookWork, AsyncDisposable {
     });
     this.#tail = new LedgerTail({
       ...shared,
-      barriers,
       cursors: cursorsIn(records),
       answeredSeqs: answeredSeqsIn(records),
       facts: (ledgerId) => reading.ledgerFacts(ledgerId),
       underWayFrom: (ledgerId) => writes.underWayFrom(ledgerId),
+      newestAnswered: (ledgerId) => writes.newestAnswered(ledgerId),
+      readBarrier,
       upToDate: () => this.catchUp(),
       queued: (subscriptionId) => this.queued(subscriptionId),
       fannedOut: (count) => meter.fannedOut(count),
@@ -121,7 +114,7 @@ export class Webhooks implements CommitListener, WebhookWork, AsyncDisposable {
     });
     const links = throttledLinks(ledgers, limiter, (ledgerId) => this.#tail.position(ledgerId));
     const attemptParts = {
-      bodies: new EventBodies(ledgers),
+      bodies: new EventBodies(ledgers, memory),
       secrets,
       poster,
       clock,
@@ -131,6 +124,7 @@ export class Webhooks implements CommitListener, WebhookWork, AsyncDisposable {
     };
     this.#sender = new Sender({
       ...shared,
+      memory,
       subscription: (id) => index.get(id),
       position: (ledgerId) => this.#tail.position(ledgerId),
       attempt: (subscription, delivery) => attempt(attemptParts, subscription, delivery),
@@ -176,7 +170,7 @@ export class Webhooks implements CommitListener, WebhookWork, AsyncDisposable {
   batchInDoubt(ledgerId: string, entries: readonly LedgerEntry[]): void {
     // If the entries do not stand, the index only knows readers too many: access is checked for each event.
     this.#index.learn(ledgerId, entries);
-    if (this.#index.isWatched(ledgerId)) this.#barriers.ask(ledgerId);
+    if (this.#index.isWatched(ledgerId)) this.#tail.askBarrier(ledgerId);
   }
 
   claimed(ledgerId: string): void {
@@ -284,7 +278,6 @@ export class Webhooks implements CommitListener, WebhookWork, AsyncDisposable {
     // Timers of the clock do not keep the process alive, and running work may wait for one.
     const keepAlive = setInterval(() => {}, keptAliveEveryMs);
     try {
-      this.#barriers.stop();
       await Promise.all([this.#scan.stop(), this.#tail.stop(), this.#sender.stop()]);
       await this.#parts.poster[Symbol.asyncDispose]();
     } finally {

@@ -52,11 +52,21 @@ afterEach(async () => {
   rmSync(dir, { recursive: true, force: true });
 });
 
-const attacks: [string, (signal: AbortSignal) => Promise<unknown>][] = [
-  ['openapi.json asked for without end, nothing read', (signal) => pipelining.run(anonymous(), signal, connections)],
-  ['event pages asked for without end, nothing read', (signal) => pipelining.run(target, signal, connections)],
-  ['four unread event pages a connection', (signal) => unreadAnswers.run(target, signal, connections)],
-  ['unread files of the documentation', (signal) => unreadAnswers.run(anonymous(), signal, connections)],
+/** What an attack sends at least, bytes: an unread answer takes four requests of its connection. */
+const [pipelinedMin, unreadMin] = [1_000_000, connections * 4 * 40];
+const attacks: [string, (signal: AbortSignal) => Promise<number>, number][] = [
+  [
+    'openapi.json asked for without end, nothing read',
+    (signal) => pipelining.run(anonymous(), signal, connections),
+    pipelinedMin,
+  ],
+  [
+    'event pages asked for without end, nothing read',
+    (signal) => pipelining.run(target, signal, connections),
+    pipelinedMin,
+  ],
+  ['four unread event pages a connection', (signal) => unreadAnswers.run(target, signal, connections), unreadMin],
+  ['unread files of the documentation', (signal) => unreadAnswers.run(anonymous(), signal, connections), unreadMin],
 ];
 function anonymous(): AttackTarget {
   const { host, httpPort, grpcPort } = target;
@@ -68,10 +78,11 @@ describe('a node in production mode with its own settings', () => {
 
   test.each(attacks)(
     'during %s memory, /v1/health and honest appends stay within their bounds',
-    async (name, attack) => {
+    async (name, attack, leastBytes) => {
       const { pid = 0 } = node.child;
       const effects = await effectsOf({ base: node.base, pid, order, master }, attack, attackMs, calmMs);
       process.stdout.write(`${name}: ${JSON.stringify(effects)}\n`);
+      expect(effects.attackCount).toBeGreaterThan(leastBytes);
       expect(effects.failures).toEqual([]);
       expect(effects.rssMostMib).toBeLessThan(700);
       expect(effects.healthSlowestMs).toBeLessThan(1_000);
@@ -105,10 +116,11 @@ describe('a node in production mode with its own settings', () => {
 describe('a node with a heap of 256 MiB', () => {
   beforeEach(() => start({ NODE_OPTIONS: '--max-old-space-size=256' }));
 
-  test.each(attacks)('during %s the process does not end', async (name, attack) => {
+  test.each(attacks)('during %s the process does not end', async (name, attack, leastBytes) => {
     const { pid = 0 } = node.child;
     const effects = await effectsOf({ base: node.base, pid, order, master }, attack, attackMs, 5_000);
     process.stdout.write(`${name}, small heap: ${JSON.stringify(effects)}\n`);
+    expect(effects.attackCount).toBeGreaterThan(leastBytes);
     expect(node.child.exitCode).toBeNull();
     expect((await fetch(`${node.base}/v1/health`)).status).toBe(200);
   });

@@ -1,10 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { createClient, keysFromResolver, verifyEvents } from '../../src/client/index.ts';
+import { apiKeyHash } from '../../src/domain/keys/api-key.ts';
 import { withClient } from '../contract/cassandra-factory.ts';
 import { describeOnCassandra } from '../support/backends/for-tests.ts';
-import { append, newMaster, newOrder, type Order } from '../support/parties.ts';
-import { done, rest } from '../support/parties-rest.ts';
+import { append, bearerOf, newMaster, newOrder, newParty, type Order } from '../support/parties.ts';
+import { done, expectRefused, rest } from '../support/parties-rest.ts';
 import { runCli } from '../support/scrub-cli.ts';
 import { eventually, receiveWebhooks } from '../support/webhook-receiver.ts';
 import { type DamagedStore, damageStore } from './damage/damaged-store.ts';
@@ -26,7 +27,13 @@ interface Found {
 await describeOnCassandra('a cluster of three whose stores are tampered with', (address) => {
   let attacked: AttackedCluster;
   let store: DamagedStore;
-  let damagedSubscription = '';
+  /** Ids of records that were damaged one by one. */
+  const damagedRecords: string[] = [];
+  const damageRecord = async (kind: string, id: string) => {
+    const cql = "UPDATE record SET value = '{}' WHERE kind = ? AND id = ?";
+    await withClient(attacked.cluster.settings, (client) => client.execute(cql, [kind, id], { prepare: true }));
+    damagedRecords.push(id);
+  };
   beforeAll(async () => {
     attacked = await startAttackedCluster(address, async (cluster) => {
       store = await damageStore(cluster);
@@ -55,12 +62,7 @@ await describeOnCassandra('a cluster of three whose stores are tampered with', (
       return (await done(node.baseUrl, 'POST', '/v1/webhooks', { headers, body })).text('id');
     };
     const id = await subscribe(order.buyer, cluster.nodeAt(0), '/damaged');
-    await withClient(cluster.settings, (client) =>
-      client.execute("UPDATE record SET value = '{}' WHERE kind = 'webhook_subscription' AND id = ?", [id], {
-        prepare: true,
-      }),
-    );
-    damagedSubscription = id;
+    await damageRecord('webhook_subscription', id);
     // A new subscription makes every node read all subscriptions.
     await subscribe(order.supplier, cluster.nodeAt(1), '/whole');
     const known = (node: NodeUnderTest) => node.counted('svc_unreadable_records_total{kind="webhook_subscription"}');
@@ -97,6 +99,46 @@ await describeOnCassandra('a cluster of three whose stores are tampered with', (
     }
   }, 60_000);
 
+  test('an append to a damaged log is unavailable with the seq of the damage at each node, and counted', async () => {
+    const { cluster } = attacked;
+    const damagedLedgers = async () => {
+      const counts = cluster.nodes.map((node) => node.counted('svc_damaged_ledgers_total'));
+      return (await Promise.all(counts)).reduce((sum, count) => sum + count, 0);
+    };
+    const damaged = store.scenes.filter(({ reads }) => reads === 'issues');
+    expect(damaged).toHaveLength(2);
+    for (const { name, order, master } of damaged) {
+      const path = `/v1/ledgers/${order.ledgerId}/events?limit=1000`;
+      const events = async () => (await rest(cluster.nodeAt(0).baseUrl, 'GET', path, order.buyer)).rows('events');
+      const before = await events();
+      for (const node of cluster.nodes) {
+        const counted = await damagedLedgers();
+        const refused = await append({ ...master, base: node.baseUrl }, order.supplier, 'NOTED', {});
+        expectRefused(refused, 503, 'unavailable');
+        // Without the row of seq 6, or with a head other than the newest event.
+        const details = { ledger_id: order.ledgerId, seq: name.startsWith('row') ? 6 : 7 };
+        expect(refused.body).toMatchObject({ error: { details } });
+        expect(await damagedLedgers()).toBe(counted + 1);
+      }
+      expect(await events()).toEqual(before);
+    }
+  });
+
+  test('a damaged API key is internal at each node, and never invalid_api_key', async () => {
+    const { cluster } = attacked;
+    const { apiKey, bearer } = await withRetries(() => newParty(cluster.nodeAt(0).baseUrl));
+    await damageRecord('api_key', apiKeyHash(apiKey));
+    const unknown = `${apiKey.slice(0, -1)}${apiKey.endsWith('a') ? 'b' : 'a'}`;
+    for (const node of cluster.nodes) {
+      const list = (headers: Readonly<Record<string, string>>) => rest(node.baseUrl, 'GET', '/v1/ledgers', { headers });
+      expectRefused(await list(bearer), 500, 'internal');
+      expect(await node.counted('svc_unreadable_records_total{kind="api_key"}')).toBeGreaterThan(0);
+      await expect.poll(() => readFileSync(node.logFile, 'utf8')).toContain(apiKeyHash(apiKey));
+      expectRefused(await list(bearerOf(unknown)), 401, 'invalid_api_key');
+      expect((await list(store.forged.buyer.bearer)).status).toBe(200);
+    }
+  });
+
   test('forged and stale snapshots allow no write: the owner builds the state from the log', async () => {
     const { cluster } = attacked;
     for (const { scene, stranger } of store.strangers)
@@ -122,8 +164,9 @@ await describeOnCassandra('a cluster of three whose stores are tampered with', (
     }
     const forged = naming([store.forged.ledgerId]).map(({ type }) => type);
     expect(forged).toEqual(expect.arrayContaining(['not_permitted', 'closed', 'dated_ahead']));
-    expect(naming([damagedSubscription]).map(({ type }) => type)).toContain('damaged_row');
-    const all = [...store.scenes.flatMap(idsOf), store.forged.ledgerId, damagedSubscription];
+    for (const id of damagedRecords) expect(naming([id]).map(({ type }) => type)).toContain('damaged_row');
+    expect(damagedRecords).toHaveLength(2);
+    const all = [...store.scenes.flatMap(idsOf), store.forged.ledgerId, ...damagedRecords];
     expect(findings.filter((one) => !naming(all).includes(one))).toEqual([]);
   }, 60_000);
 

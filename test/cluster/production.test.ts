@@ -62,6 +62,11 @@ await describeOnCassandra('a cluster in production mode', (address) => {
     );
   });
 
+  test('says at every node that this host speaks TLS only', async () => {
+    const answers = await Promise.all(bases.map((base) => rest(base, 'GET', '/health')));
+    for (const { headers } of answers) expect(headers.get('strict-transport-security')).toBe('max-age=31536000');
+  });
+
   test('skips the webhook in the sandbox run, and publishes one trust anchor', async () => {
     expectPassed(await (await fetch(`${bases[1]}/v1/sandbox/run`)).text(), storyWithoutWebhook);
     const [anchor, same] = await Promise.all(bases.map((base) => done(base, 'GET', '/.well-known/svc-authority')));

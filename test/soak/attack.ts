@@ -6,6 +6,10 @@ export interface AttackTarget {
   readonly http: string;
   /** `host:port` */
   readonly grpc: string;
+  /** `http://host:port` of the internal port */
+  readonly opsBase: string;
+  /** The certificate of both public ports, PEM; null: they have no TLS. */
+  readonly certificate: string | null;
 }
 
 /** What an attack did. What the service refuses counts, what fails in the attack itself does not. */
@@ -17,6 +21,12 @@ export interface AttackCount {
 
 /**
  * Attacks until the signal ends, with so many connections at once. What the service refuses or ends is begun again.
+ * `begun` is called once the flood begins: the target was answered, and what it reads is there.
  * Resolves to what it did, or to null for `none`, which does nothing. Throws what is wrong with the attack itself.
  */
-export type Attack = (target: AttackTarget, signal: AbortSignal, connections: number) => Promise<AttackCount | null>;
+export type Attack = (
+  target: AttackTarget,
+  signal: AbortSignal,
+  connections: number,
+  begun: () => void,
+) => Promise<AttackCount | null>;

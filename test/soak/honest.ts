@@ -3,10 +3,18 @@ import { bearerOf, type KeyPair, newKeyPair, signatureOf } from '../support/part
 
 /** A buyer who appends signed events to a master of its own, while others attack. */
 interface HonestAppends {
+  readonly ledgerId: string;
   /** Milliseconds that each append took, since the last call of this; 0 where none was answered. */
   take(): AppendTimes;
   /** Sends nothing more and waits for the answers under way. */
   stop(): Promise<void>;
+}
+
+interface HonestTarget {
+  /** `http://host:port` of each node; the first is the watched one. */
+  readonly bases: readonly [string, ...string[]];
+  /** Whether the watched node owns this ledger. */
+  owns(ledgerId: string): Promise<boolean>;
 }
 
 interface AppendTimes {
@@ -61,14 +69,29 @@ async function makeParties(base: string): Promise<Parties> {
   return { bearer, kid, key, ledgerId, masterId, injected };
 }
 
-/** Appends so many events a second until it is stopped, each at its time, whatever became of the ones before. */
-export async function startHonestAppends(base: string, perSecond: number): Promise<HonestAppends> {
-  const parties = await makeParties(base);
+/** A ledger is owned by the watched node by chance, one of two. */
+const partiesMax = 40;
+
+async function makePartiesOf({ bases, owns }: HonestTarget): Promise<Parties> {
+  for (let made = 0; made < partiesMax; made += 1) {
+    const parties = await makeParties(bases[0]);
+    if (await owns(parties.ledgerId)) return parties;
+  }
+  throw new Error(`The watched node owns none of ${partiesMax} ledgers`);
+}
+
+/**
+ * Appends so many events a second until it is stopped, each at its time, whatever became of the ones before. The
+ * ledger is one that the watched node owns, and the appends go through all nodes in turn.
+ */
+export async function startHonestAppends(target: HonestTarget, perSecond: number): Promise<HonestAppends> {
+  const parties = await makePartiesOf(target);
+  const { bases } = target;
   const underWay = new Set<Promise<void>>();
   let times: number[] = [];
   let failures: string[] = [];
 
-  const append = async (): Promise<void> => {
+  const append = async (base: string): Promise<void> => {
     const payload = { quantity: 12, note: randomUUID() };
     const { key, kid, ledgerId, masterId, injected, bearer } = parties;
     const signature = signatureOf(key.privateKey, 'GOODS_COUNTED', ledgerId, { ...payload, ...injected });
@@ -87,12 +110,13 @@ export async function startHonestAppends(base: string, perSecond: number): Promi
   const timer = setInterval(() => {
     const due = Math.floor(((performance.now() - begunMs) * perSecond) / 1_000);
     for (; sent < due; sent += 1) {
-      const one = append().finally(() => underWay.delete(one));
+      const one = append(bases[sent % bases.length] ?? bases[0]).finally(() => underWay.delete(one));
       underWay.add(one);
     }
   }, 5);
 
   return {
+    ledgerId: parties.ledgerId,
     take() {
       const sorted = times.toSorted((a, b) => a - b);
       const at = (share: number): number => Math.round(sorted[Math.floor(sorted.length * share)] ?? 0);

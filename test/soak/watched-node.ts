@@ -1,10 +1,12 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { setDefaultCACertificates } from 'node:tls';
 import { imageVariables, nodeArguments, nodeVariables } from '../../src/runtime/limits/node-memory.ts';
 import { startCluster } from '../cluster/rig/cluster-under-test.ts';
 import { peerCertificate } from '../cluster/rig/peer-certificate.ts';
+import { ownCertificate } from '../support/certificate.ts';
 import { type ProcessEnvironment, startNodeProcess } from '../support/node-process.ts';
 import { productionSettings } from '../support/production-settings.ts';
 
@@ -14,7 +16,8 @@ interface WatchedNode extends AsyncDisposable, StartedNode {
   take(): Peaks;
   /** Without the mapped data file, whose pages the system takes back when it needs them. */
   anonymousMib(): number;
-  hasEnded(): boolean;
+  /** A sentence for each node that has ended. */
+  ended(): string[];
 }
 
 interface StartedNode {
@@ -22,10 +25,17 @@ interface StartedNode {
   readonly base: string;
   /** `host:port` */
   readonly grpcAddress: string;
+  /** `http://host:port` of the internal port */
+  readonly opsBase: string;
+  /** The certificate of its public ports, PEM; null: they have no TLS. */
+  readonly certificate: string | null;
   readonly pid: number;
-  readonly ended: Promise<unknown>;
-  /** What it has written to its output so far. */
-  said(): string;
+  /** `http://host:port` of each node of its cluster; its own first. */
+  readonly bases: readonly [string, ...string[]];
+  /** Whether it owns this ledger. */
+  owns(ledgerId: string): Promise<boolean>;
+  /** A sentence for each node that has ended; its own first. */
+  ended(): string[];
 }
 
 interface Peaks {
@@ -44,11 +54,11 @@ const lookEveryMs = 200;
 const healthMaxMs = 10_000;
 const balancedMaxMs = 60_000;
 
-/**
- * `heapMib`: V8's limit of the old generation; null: its default. `isClustered`: the node and a second one are a
- * cluster, with a Redis and a Cassandra of their own on this machine.
- */
-export async function startWatchedNode(heapMib: number | null, isClustered: boolean): Promise<WatchedNode> {
+/** `cluster`: two nodes, with a Redis and a Cassandra of their own on this machine. */
+const starters = { alone: startAlone, tls: startWithTls, cluster: startInCluster };
+
+/** `heapMib`: V8's limit of the old generation; null: its default. */
+export async function startWatchedNode(heapMib: number | null, kind: keyof typeof starters): Promise<WatchedNode> {
   const options = {
     ...nodeVariables,
     ...imageVariables,
@@ -57,15 +67,12 @@ export async function startWatchedNode(heapMib: number | null, isClustered: bool
   await using starting = new AsyncDisposableStack();
   const dir = mkdtempSync(join(tmpdir(), 'ledger-soak-'));
   starting.defer(() => rmSync(dir, { recursive: true, force: true }));
-  const node = await (isClustered ? startInCluster : startAlone)(dir, options, starting);
+  const node = await starters[kind](dir, options, starting);
   if (!readFileSync(`/proc/${node.pid}/maps`, 'utf8').includes('libjemalloc'))
     throw new Error('Install libjemalloc2: the node runs as in the image.');
-  let ended = false;
-  void node.ended.then(() => {
-    ended = true;
-  });
+  const hasEnded = (): boolean => node.ended().length > 0;
   const mibOf = (field: 'VmRSS' | 'RssAnon'): number => {
-    if (ended) return 0;
+    if (hasEnded()) return 0;
     const status = readFileSync(`/proc/${node.pid}/status`, 'utf8');
     const [, kib = '0'] = new RegExp(`^${field}:\\s+(\\d+) kB$`, 'm').exec(status) ?? [];
     return Math.round(Number(kib) / 1_024);
@@ -74,7 +81,7 @@ export async function startWatchedNode(heapMib: number | null, isClustered: bool
   let peaks = { memoryMib: 0, healthMs: 0, healthFailures: 0 };
   const stopping = new AbortController();
   const looking = (async () => {
-    while (!stopping.signal.aborted && !ended) {
+    while (!stopping.signal.aborted && !hasEnded()) {
       const begun = performance.now();
       const isWell = await fetch(`${node.base}/v1/health`, { signal: AbortSignal.timeout(healthMaxMs) })
         .then(async (response) => {
@@ -85,7 +92,7 @@ export async function startWatchedNode(heapMib: number | null, isClustered: bool
       peaks = {
         memoryMib: Math.max(peaks.memoryMib, mibOf('RssAnon') + filesMib),
         healthMs: Math.max(peaks.healthMs, Math.round(performance.now() - begun)),
-        healthFailures: peaks.healthFailures + (isWell || ended ? 0 : 1),
+        healthFailures: peaks.healthFailures + (isWell || hasEnded() ? 0 : 1),
       };
       await delay(lookEveryMs);
     }
@@ -98,7 +105,6 @@ export async function startWatchedNode(heapMib: number | null, isClustered: bool
   return {
     ...node,
     anonymousMib: () => mibOf('RssAnon'),
-    hasEnded: () => ended,
     take() {
       const taken = peaks;
       peaks = { memoryMib: 0, healthMs: 0, healthFailures: 0 };
@@ -114,8 +120,39 @@ async function startAlone(
   starting: AsyncDisposableStack,
 ): Promise<StartedNode> {
   const env = { DATA_DIR: join(dir, 'data'), ...productionSettings(dir), ...options };
-  const { base, grpcAddress, child, ended, said } = starting.use(await startNodeProcess(env));
-  return { base, grpcAddress, pid: child.pid ?? 0, ended, said };
+  const { base, grpcAddress, opsBase, child, ended, said } = starting.use(await startNodeProcess(env));
+  let sentences: string[] = [];
+  void ended.then(() => {
+    sentences = [sentenceOf('the node', said())];
+  });
+  return {
+    base,
+    grpcAddress,
+    opsBase,
+    certificate: null,
+    pid: child.pid ?? 0,
+    bases: [base],
+    owns: async () => true,
+    ended: () => sentences,
+  };
+}
+
+/** From here on, this process trusts the certificate of the node and no other. */
+async function startWithTls(
+  dir: string,
+  options: ProcessEnvironment,
+  starting: AsyncDisposableStack,
+): Promise<StartedNode> {
+  const [TLS_CERT_FILE, TLS_KEY_FILE] = [join(dir, 'tls.pem'), join(dir, 'tls.key')];
+  const { cert, key } = ownCertificate();
+  writeFileSync(TLS_CERT_FILE, cert);
+  writeFileSync(TLS_KEY_FILE, key, { mode: 0o600 });
+  const certificate = String(cert);
+  setDefaultCACertificates([certificate]);
+  const node = await startAlone(dir, { ...options, TLS_TERMINATED: '0', TLS_CERT_FILE, TLS_KEY_FILE }, starting);
+  // The name in the certificate.
+  const base = node.base.replace('127.0.0.1', 'localhost');
+  return { ...node, base, bases: [base], certificate };
 }
 
 async function startInCluster(
@@ -124,16 +161,27 @@ async function startInCluster(
   starting: AsyncDisposableStack,
 ): Promise<StartedNode> {
   const production = { SVC_MODE: 'production', TLS_TERMINATED: '1', LOG_ORIGIN: 'ledger.example/v1' };
-  const env = { ...production, ...peerCertificate(dir), ...options };
+  const env = { ...production, ...ownTimings, ...peerCertificate(dir), ...options };
   const cluster = starting.use(await startCluster({ nodes: 2, cassandra: null, env }));
   await cluster.untilBalanced(balancedMaxMs);
-  const node = cluster.nodeAt(0);
+  const [node, other] = [cluster.nodeAt(0), cluster.nodeAt(1)];
   if (node.process === null) throw new Error(`${node.id} does not run`);
   return {
     base: node.baseUrl,
     grpcAddress: new URL(node.grpcUrl).host,
+    opsBase: node.internalUrl,
+    certificate: null,
     pid: node.process.pid,
-    ended: node.process.ended,
-    said: () => readFileSync(node.logFile, 'utf8'),
+    bases: [node.baseUrl, other.baseUrl],
+    owns: async (ledgerId) => (await cluster.ownerOf(ledgerId)) === node,
+    ended: () =>
+      [node, other]
+        .filter(({ process }) => process?.hasEnded() !== false)
+        .map(({ id, logFile }) => sentenceOf(id, readFileSync(logFile, 'utf8'))),
   };
 }
+
+/** The defaults of a node, which the rig shortens. */
+const ownTimings = { LEASE_TTL_MS: '15000', REBALANCE_QUIET_MS: '5000' };
+
+const sentenceOf = (name: string, said: string): string => `${name} ended: ${said.slice(-2_000)}`;

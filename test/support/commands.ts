@@ -1,4 +1,5 @@
 import type { CommandKey } from '../../src/domain/event/event.ts';
+import { noFacts } from '../../src/domain/event/facts.ts';
 import { grantObject, grantSignedForms } from '../../src/domain/event/service-events.ts';
 import { canonicalJson } from '../../src/domain/json/canonical.ts';
 import type {
@@ -47,19 +48,7 @@ function base(from: Base): CommandBase {
 
 /** Facts of which only these are there. */
 export function openingFacts(type: OpeningFacts['type'], present: Partial<OpeningFacts>): OpeningFacts {
-  return {
-    buyerActorId: null,
-    supplierActorId: null,
-    buyerOrganizationId: null,
-    supplierOrganizationId: null,
-    primaryActorId: null,
-    counterpartyActorId: null,
-    organizationId: null,
-    entityId: null,
-    purpose: null,
-    ...present,
-    type,
-  };
+  return { ...noFacts, ...present, type };
 }
 
 export const orderFacts = openingFacts('ORDER', { buyerActorId: buyer, supplierActorId: supplier });

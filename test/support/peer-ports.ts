@@ -72,6 +72,7 @@ export function peersAt(
     security: secret,
     addressOf: (node) => (node !== 'node-a' || where.port === null ? null : `127.0.0.1:${where.port}`),
     monotonicMs: () => performance.now(),
+    storeAheadMs: () => 0,
     ownBatches: () => ({ confirmed: 0, running: 0 }),
     meter: { forwarded: () => {} },
     heard: () => {},

@@ -12,7 +12,6 @@ export interface BatchLimits {
   readonly startsWhenOneEnds: boolean;
 }
 
-/** Counts of the batches of a node's ledgers. */
 export interface BatchCounts {
   /** Batches that the store has confirmed since the node started. */
   readonly confirmed: number;
@@ -21,7 +20,6 @@ export interface BatchCounts {
 
 export interface BatchDelay {
   readonly over: Promise<void>;
-  /** Ends the delay early. */
   end(): void;
 }
 

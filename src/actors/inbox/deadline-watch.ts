@@ -1,4 +1,4 @@
-import type { Clock } from '../../runtime/clock/clock.ts';
+import { type Clock, every } from '../../runtime/clock/clock.ts';
 import { Slab } from '../../runtime/collections/slab.ts';
 import { deadlineCheckMs } from '../bounds.ts';
 
@@ -16,19 +16,14 @@ export class DeadlineWatch {
   /** Calls `check` every deadlineCheckMs until the returned function is called. Call that once. */
   begin(check: () => void): () => void {
     const slot = this.#checks.add(check);
-    if (this.#cancel === null) this.#arm();
+    this.#cancel ??= every(this.#clock, deadlineCheckMs, () => {
+      for (const run of this.#checks) run();
+    });
     return () => {
       this.#checks.remove(slot);
       if (this.#checks.size > 0) return;
       this.#cancel?.();
       this.#cancel = null;
     };
-  }
-
-  #arm(): void {
-    this.#cancel = this.#clock.after(deadlineCheckMs, () => {
-      this.#arm();
-      for (const check of this.#checks) check();
-    });
   }
 }

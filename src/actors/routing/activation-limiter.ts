@@ -24,7 +24,8 @@ export class ActivationLimiter {
     // A clock that was set back must not push the next load far ahead.
     const last = Math.min(this.#lastAt, now + this.#everyMs * 10_000);
     const at = Math.max(last + this.#everyMs, now - burstMs);
-    if (at > now && at >= deadline) throw tooMany();
+    if (at > now && at >= deadline)
+      throw new LedgerError('unavailable', 'This node has many ledgers to load first; nothing was written, retry.');
     this.#lastAt = at;
     if (at <= now) return null;
     const admitted = new Promise<void>((resolve) => void this.#clock.after(at - now, resolve)).finally(() =>
@@ -33,8 +34,4 @@ export class ActivationLimiter {
     this.#waiting.set(ledgerId, admitted);
     return admitted;
   }
-}
-
-function tooMany(): LedgerError {
-  return new LedgerError('unavailable', 'This node has many ledgers to load first; nothing was written, retry.');
 }

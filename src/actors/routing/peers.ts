@@ -28,7 +28,6 @@ export interface Peers {
   ask(node: NodeId, command: Command): Promise<CommandOutcome>;
 }
 
-/** The peers of a node that stands alone. */
 export const noPeers: Peers = {
   ask: async (node) => {
     throw new PeerUnreachable(`this node stands alone and was asked to reach ${node}`, false);

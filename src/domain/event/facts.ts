@@ -21,6 +21,19 @@ export interface LedgerFacts {
   readonly genesisHash: string;
 }
 
+/** The facts that depend on the ledger's type, for a ledger that has none of them. */
+export const noFacts = {
+  buyerActorId: null,
+  supplierActorId: null,
+  buyerOrganizationId: null,
+  supplierOrganizationId: null,
+  primaryActorId: null,
+  counterpartyActorId: null,
+  organizationId: null,
+  entityId: null,
+  purpose: null,
+};
+
 export function ledgerFacts(genesis: Pick<LedgerEvent, 'ledgerId' | 'payload' | 'createdAt' | 'hash'>): LedgerFacts {
   const payload = JSON.parse(genesis.payload) as Record<string, string | undefined>;
   return {

@@ -1,5 +1,5 @@
 import type { LedgerEvent } from '../event/event.ts';
-import type { LedgerFacts } from '../event/facts.ts';
+import { type LedgerFacts, noFacts } from '../event/facts.ts';
 import { isMembers, type Members } from '../event/row.ts';
 import { sha256Hex } from '../keys/hash.ts';
 import type { Command } from './command.ts';
@@ -190,20 +190,7 @@ function unknownMaster({ ledgerId, master }: LedgerEvent): MasterState {
 }
 
 function factsOfParty(known: LedgerFacts | null, { ledgerId, actorId }: LedgerEvent): LedgerFacts {
-  const unknown = {
-    ledgerId,
-    type: 'ORDER' as const,
-    buyerActorId: null,
-    supplierActorId: null,
-    buyerOrganizationId: null,
-    supplierOrganizationId: null,
-    counterpartyActorId: null,
-    organizationId: null,
-    entityId: null,
-    purpose: null,
-    createdAt: '',
-    genesisHash: '',
-  };
+  const unknown = { ...noFacts, ledgerId, type: 'ORDER' as const, createdAt: '', genesisHash: '' };
   // Whether the ledger is the root of an organization is not known, and decides nothing here.
   return { ...(known ?? unknown), primaryActorId: actorId ?? '', organizationId: known?.organizationId ?? '' };
 }

@@ -15,7 +15,6 @@ export function mayRead(level: AccessLevel): boolean {
   return rank[level] >= rank.read;
 }
 
-/** An object whose grants give access. */
 export interface GrantObject {
   readonly scope: GrantScope;
   readonly id: string;

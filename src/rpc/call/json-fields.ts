@@ -18,7 +18,8 @@ export function readMessage({ method: { input } }: Endpoint, bytes: Uint8Array):
     checkBounds(input, bytes, requestBounds);
     return fromBinary(input, bytes, { readUnknownFields: false });
   } catch (cause) {
-    if (cause instanceof MessageBeyondBounds && cause.limit !== null) throw tooManyFields(cause.limit);
+    const limit = cause instanceof MessageBeyondBounds ? cause.limit : null;
+    if (limit !== null) throw new LedgerError('payload_too_large', `A request may have ${limit} fields.`, { limit });
     const message = `The request is no serialized ${input.typeName}.`;
     throw new LedgerError('invalid_argument', message, { expected: input.typeName }, cause);
   }
@@ -50,8 +51,4 @@ export function unknownField(path: string, known: readonly string[]): LedgerErro
   const field = path.length > SHOWN_NAME_MAX_CHARS ? `${path.slice(0, SHOWN_NAME_MAX_CHARS)}…` : path;
   const expected = known.length === 0 ? 'no fields' : `one of ${known.join(', ')}`;
   return new LedgerError('invalid_argument', `There is no field ${JSON.stringify(field)} here.`, { field, expected });
-}
-
-function tooManyFields(limit: number): LedgerError {
-  return new LedgerError('payload_too_large', `A request may have ${limit} fields.`, { limit });
 }

@@ -17,7 +17,7 @@ import { equivalentOf } from '../call/rest-equivalent.ts';
 import type { RunningCall } from '../call/running-call.ts';
 import { statusOf } from '../call/status.ts';
 import type { Endpoint } from '../endpoints/endpoint.ts';
-import { encodedLength } from '../grpc/main/encode.ts';
+import { encodeAnswer } from '../grpc/main/encode.ts';
 import { readBody } from '../http/body.ts';
 import type { HttpHandlerParts } from '../http/handler-parts.ts';
 import { HttpCall } from '../http/http-call.ts';
@@ -112,7 +112,7 @@ export class ConnectCall extends HttpCall implements UnaryCall, StreamCall {
    */
   encode(answer: object): void {
     if (this.#endpoint.changesState || this.response.hasRoomForAnswers) return;
-    const length = encodedLength(this.#endpoint.method.output, answer);
+    const { length } = encodeAnswer(this.#endpoint.method.output, answer);
     if (length > limits.smallAnswerMaxBytes && !this.response.holdAnswer(length)) throw outOfMemoryBudget();
   }
 

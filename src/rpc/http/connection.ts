@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { limits } from '../../runtime/limits/limits.ts';
 import type { MemoryBudget } from '../../runtime/limits/memory-budget.ts';
+import { inodeOf } from './kernel-buffers.ts';
 import { type HttpHandler, HttpResponse } from './response.ts';
 
 interface WaitingRequest {
@@ -13,7 +14,9 @@ interface WaitingRequest {
 
 /** Members of a socket that Node does not publish. */
 interface SocketInternals {
-  readonly _handle?: { readonly bytesWritten?: number; readonly writeQueueSize?: number } | null;
+  readonly _handle?: { readonly fd?: number; readonly bytesWritten?: number; readonly writeQueueSize?: number } | null;
+  /** Of a TLS socket: the TCP socket below it. */
+  readonly _parent?: Socket | null;
   /** While node:http itself has paused the socket and its parser, resuming would break the parser. */
   readonly _paused?: boolean;
   /** Called by node:http for each request. If it returns 2, the parser stops where it is. */
@@ -38,11 +41,20 @@ export class HttpConnection {
   /** Bytes that the kernel had taken when it last took some, and the time of that (monotonic, ms). */
   #takenBytes = 0;
   #takenAtMs: number;
+  /** When the kernel had last taken all that there was. */
+  #tookAllAtMs: number;
+  /** Of those taken, the bytes that the client surely has. */
+  #arrivedBytes = 0;
+  /** Bytes that had arrived at the client when it last took some, and the time of that. null: all had, or not known. */
+  #progress: { readonly bytes: number; readonly atMs: number } | null = null;
+  /** null: not asked for yet, or the system does not tell. */
+  #inode: string | null = null;
 
   constructor(socket: Socket, memory: MemoryBudget, nowMs: number) {
     this.socket = socket;
     this.#memory = memory;
     this.#takenAtMs = nowMs;
+    this.#tookAllAtMs = nowMs;
   }
 
   resumed(): void {
@@ -149,6 +161,17 @@ export class HttpConnection {
     this.#dropWaiting();
   }
 
+  /** The same by a reset, so that the kernel too keeps nothing for a client that does not read. */
+  reset(): void {
+    // While a shutdown is under way, libuv refuses a reset and Node would then lose the descriptor.
+    if (!this.socket.writableEnded && !this.#tcp.destroyed) this.#tcp.resetAndDestroy();
+    this.abort();
+  }
+
+  get #tcp(): Socket {
+    return (this.socket as SocketInternals)._parent ?? this.socket;
+  }
+
   get heldAnswerBytes(): number {
     let bytes = 0;
     for (const response of this.#underWay) bytes += response.heldAnswerBytes;
@@ -167,18 +190,54 @@ export class HttpConnection {
    * of its send buffer is free, so a client that reads slowly also stalls for moments.
    */
   stalledMs(nowMs: number): number {
-    const { socket } = this;
-    if (socket.writableLength === 0) {
-      this.#takenAtMs = nowMs;
+    this.#noteTaken(nowMs);
+    if (this.socket.writableLength > 0) return nowMs - Math.max(this.#takenAtMs, this.#tookAllAtMs);
+    this.#tookAllAtMs = nowMs;
+    return 0;
+  }
+
+  #noteTaken(nowMs: number): void {
+    const { _handle: handle } = this.#tcp as SocketInternals;
+    const takenBytes = (handle?.bytesWritten ?? 0) - (handle?.writeQueueSize ?? 0);
+    if (takenBytes <= this.#takenBytes) return;
+    this.#takenBytes = takenBytes;
+    this.#takenAtMs = nowMs;
+  }
+
+  /**
+   * Whether the kernel took much of answers, all that there was and nothing for answerQuietMs, so that only `unreadMs`
+   * can tell whether the client takes it.
+   */
+  mayBeUnread(nowMs: number): boolean {
+    this.#noteTaken(nowMs);
+    if (this.socket.writableLength > 0 || nowMs - this.#takenAtMs < limits.answerQuietMs) return false;
+    return this.#takenBytes - this.#arrivedBytes > limits.smallAnswerMaxBytes;
+  }
+
+  get knowsInode(): boolean {
+    return this.#inode !== null;
+  }
+
+  get inode(): string | null {
+    this.#inode ??= inodeOf((this.#tcp as SocketInternals)._handle?.fd ?? -1);
+    return this.#inode;
+  }
+
+  /**
+   * How long (ms) the client has taken nothing of what the kernel has for it. `unsentBytes`: what that is; undefined:
+   * not known. Call it while `mayBeUnread`.
+   */
+  unreadMs(unsentBytes: number | undefined, nowMs: number): number {
+    if (unsentBytes === undefined) return 0;
+    const arrivedBytes = this.#takenBytes - unsentBytes;
+    if (unsentBytes <= limits.smallAnswerMaxBytes) {
+      this.#arrivedBytes = arrivedBytes;
+      this.#progress = null;
       return 0;
     }
-    const { _handle: handle } = socket as SocketInternals;
-    const takenBytes = (handle?.bytesWritten ?? 0) - (handle?.writeQueueSize ?? 0);
-    if (takenBytes > this.#takenBytes) {
-      this.#takenBytes = takenBytes;
-      this.#takenAtMs = nowMs;
-    }
-    return nowMs - this.#takenAtMs;
+    if (this.#progress === null || arrivedBytes > this.#progress.bytes)
+      this.#progress = { bytes: arrivedBytes, atMs: nowMs };
+    return nowMs - this.#progress.atMs;
   }
 }
 

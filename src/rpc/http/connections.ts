@@ -5,6 +5,7 @@ import { limits } from '../../runtime/limits/limits.ts';
 import type { MemoryBudget } from '../../runtime/limits/memory-budget.ts';
 import { PublicConnections } from '../../runtime/limits/public-connections.ts';
 import { HttpConnection } from './connection.ts';
+import { unsentBytes } from './kernel-buffers.ts';
 import type { AnswerRules, HttpHandler, HttpResponse } from './response.ts';
 
 const drainLookMs = 10;
@@ -15,6 +16,10 @@ const unfinishedShare = 1 / 4;
 const answerShare = 1 / 2;
 /** Above this part of a budget, connections that take no bytes are ended sooner. */
 const nearlyFull = 3 / 4;
+/** Inodes of connections that a sweep asks the system for: each takes some 10 µs of the thread. */
+const inodesAtOnce = 1_000;
+/** A sweep may come some milliseconds early or late. It must not take one more sweep for that. */
+const stallMs = limits.answerStallMs - limits.answerSweepMs / 2;
 
 /** All connections of one HTTP port. */
 export class HttpConnections implements AnswerRules, Disposable {
@@ -33,6 +38,7 @@ export class HttpConnections implements AnswerRules, Disposable {
   /** When the look timer last ran (ms of performance.now()), and how often it ran in time since it was last late. */
   #lookedMs = performance.now();
   #looksInTime = 0;
+  #isAskingKernel = false;
 
   constructor(memory: MemoryBudget, headers: readonly string[], connectionsMax: number, monotonicMs: () => number) {
     this.memory = memory;
@@ -40,7 +46,10 @@ export class HttpConnections implements AnswerRules, Disposable {
     this.headers = headers;
     this.#monotonicMs = monotonicMs;
     this.#unfinished = new FairShare(memory.maxBytes * unfinishedShare, (connection) => connection.abort());
-    this.#sweep = setInterval(() => this.#endStalled(), limits.answerSweepMs).unref();
+    this.#sweep = setInterval(() => {
+      this.#endStalled();
+      void this.#endUnread();
+    }, limits.answerSweepMs).unref();
     this.#look = setInterval(() => this.#lookAtAnswers(), limits.answerLookMs).unref();
     const open = this.#open;
     this.#listeners = {
@@ -107,15 +116,37 @@ export class HttpConnections implements AnswerRules, Disposable {
 
   /** Ends connections that are stalled for answerStallMs, and sooner those that hold most of a nearly full budget. */
   #endStalled(): void {
-    // A sweep may come some milliseconds early or late. It must not take one more sweep for that.
-    const leastMs = limits.answerStallMs - limits.answerSweepMs / 2;
-    for (const connection of this.#stalled(this.#open.values(), leastMs)) connection.abort();
+    for (const connection of this.#stalled(this.#open.values(), stallMs)) connection.reset();
     if (!this.#isNearlyFull) return;
     const holding = [...this.#open.values()].filter((one) => one.heldBytes > 0);
     for (const connection of this.#stalled(holding, limits.answerStallFullMs)) {
-      connection.abort();
+      connection.reset();
       if (!this.#isNearlyFull) return;
     }
+  }
+
+  /** Ends connections of which the kernel has taken the answers, and the client takes nothing for answerStallMs. */
+  async #endUnread(): Promise<void> {
+    if (this.#isAskingKernel) return;
+    const quiet = new Map<string, HttpConnection>();
+    let askedFor = 0;
+    const askedMs = this.#monotonicMs();
+    for (const connection of this.#open.values()) {
+      if (!connection.mayBeUnread(askedMs)) continue;
+      if (!connection.knowsInode) askedFor += 1;
+      if (askedFor > inodesAtOnce) break;
+      // Without an inode nothing is ever known of it.
+      if (connection.inode === null) connection.unreadMs(0, askedMs);
+      else quiet.set(connection.inode, connection);
+    }
+    if (quiet.size === 0) return;
+    this.#isAskingKernel = true;
+    const unsent = await unsentBytes(new Set(quiet.keys()));
+    this.#isAskingKernel = false;
+    const nowMs = this.#monotonicMs();
+    // What was written meanwhile may be in the table.
+    for (const [inode, connection] of quiet)
+      if (connection.mayBeUnread(nowMs) && connection.unreadMs(unsent.get(inode), nowMs) >= stallMs) connection.reset();
   }
 
   /** Notes when the kernel last took bytes of answers: sweeps alone are too coarse for the shorter time limits. */
@@ -157,7 +188,7 @@ export class HttpConnections implements AnswerRules, Disposable {
     if (this.#stoodStill) return false;
     const others = holding.filter((one) => one !== connection);
     for (const other of this.#stalled(others, limits.answerStallRoomMs)) {
-      other.abort();
+      other.reset();
       if (hasRoom()) return true;
     }
     return false;

@@ -1,11 +1,3 @@
-/** Lets the pages of some origins call the HTTP port (WHATWG Fetch, CORS protocol). */
-export interface Cors {
-  /** The headers of an answer to a request from `origin`. They grant access only if the origin may call. */
-  answer(origin: string | undefined): readonly string[];
-  /** The headers that answer a preflight; null if the origin may not call. */
-  preflight(origin: string | undefined): readonly string[] | null;
-}
-
 const METHODS = 'GET, HEAD, POST, PATCH, DELETE';
 const REQUEST_HEADERS = [
   'Authorization, Content-Type, Accept, Idempotency-Key, If-None-Match, Last-Event-ID, X-Request-Id',
@@ -19,9 +11,13 @@ const EXPOSED = [
 ].join(', ');
 const PREFLIGHT_MAX_AGE_S = '7200';
 
-/** `origins` are exact origins, or `*` alone. If the list is empty, no page of another origin may call. */
-export function corsFor(origins: readonly string[]): Cors {
-  if (origins.length === 0) return { answer: () => [], preflight: () => null };
+export type Cors = ReturnType<typeof corsFor>;
+
+/**
+ * Lets the pages of some origins call the HTTP port (WHATWG Fetch, CORS protocol). `origins` are exact origins, or `*`
+ * alone. If the list is empty, no page of another origin may call.
+ */
+export function corsFor(origins: readonly string[]) {
   const any = origins.includes('*');
   const allowed = new Set(origins);
   const allow = (origin: string | undefined): string | null => {
@@ -29,14 +25,16 @@ export function corsFor(origins: readonly string[]): Cors {
     if (any) return '*';
     return allowed.has(origin) ? origin : null;
   };
-  const vary = any ? [] : ['vary', 'Origin'];
+  const vary = any || origins.length === 0 ? [] : ['vary', 'Origin'];
   return {
-    answer(origin) {
+    /** The headers of an answer to a request from `origin`. They grant access only if the origin may call. */
+    answer(origin: string | undefined): readonly string[] {
       const value = allow(origin);
       if (value === null) return vary;
       return ['access-control-allow-origin', value, 'access-control-expose-headers', EXPOSED, ...vary];
     },
-    preflight(origin) {
+    /** The headers that answer a preflight; null if the origin may not call. */
+    preflight(origin: string | undefined): readonly string[] | null {
       const value = allow(origin);
       if (value === null) return null;
       return [

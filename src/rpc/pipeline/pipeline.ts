@@ -96,7 +96,8 @@ export function createPipeline(parts: PipelineParts) {
       streamCredentials.watch(incoming);
       try {
         const answers = await opened(call, (endpoint.handler as LiveStreamHandler)(message, call));
-        if (answers === null) throw callerLeft();
+        if (answers === null)
+          throw new LedgerError('unavailable', 'The caller left before the stream began: call again.');
         await answers.sendTo((answer) => {
           if (!call.hasRecorded) call.recordAccess();
           const full = incoming.send(call, answer);
@@ -252,10 +253,6 @@ function opened(call: RunningCall, opening: ReturnType<LiveStreamHandler>): Prom
       resolve(answers);
     }, reject);
   });
-}
-
-function callerLeft(): LedgerError {
-  return new LedgerError('unavailable', 'The caller left before the stream began: call again.');
 }
 
 /** Waits until the caller takes more, or the call has ended. A caller that takes nothing for too long ends the call. */

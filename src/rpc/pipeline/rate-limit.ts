@@ -69,7 +69,6 @@ export class RateLimiter {
     if (this.#size.perSecond > 0) this.#filled(key, nowMs).tokens -= tokens;
   }
 
-  /** Returns the key's bucket, refilled up to `nowMs`. */
   #filled(key: string, nowMs: number): Bucket {
     const { perSecond, burst } = this.#size;
     let bucket = this.#buckets.get(key);

@@ -1,18 +1,26 @@
 import { LedgerError } from '../../domain/errors.ts';
+import type { MethodRule } from '../../gen/svc/v1/options_pb.ts';
 import { limits } from '../../runtime/limits/limits.ts';
 import type { Caller } from '../../service/calls/call.ts';
 import type { Credentials } from '../../service/developers/credentials.ts';
 import type { BidiCall, IncomingCall } from '../call/incoming-call.ts';
 import type { RunningCall } from '../call/running-call.ts';
-import { CredentialCheck } from './credential-check.ts';
+import { asLedgerError } from './as-ledger-error.ts';
+import { identify } from './caller.ts';
 
 type AnswerFor = (call: RunningCall, incoming: IncomingCall, error: LedgerError) => void;
 
 interface Holder {
   /** With the timer of a stream that waits for its last outcomes. */
   readonly streams: Map<IncomingCall, NodeJS.Timeout | null>;
-  readonly check: CredentialCheck;
+  /** When a check that found the credential valid began, or its first stream did (monotonic, ms). */
+  validMs: number;
+  /** When the check under way began (monotonic, ms). */
+  beganMs: number;
 }
+
+/** The caller of a stream was found at its start. */
+const known = { admitUnknown: () => {} };
 
 /**
  * The credentials of streams without a deadline. Each is checked at intervals, once for all streams that came with it.
@@ -43,7 +51,11 @@ export class StreamCredentials {
   watch(stream: IncomingCall): void {
     const key = holderOf(stream);
     if (key === null) return;
-    const holder = this.#holders.get(key) ?? { streams: new Map(), check: new CredentialCheck(this.#credentials) };
+    const holder = this.#holders.get(key) ?? {
+      streams: new Map(),
+      validMs: performance.now(),
+      beganMs: Number.NEGATIVE_INFINITY,
+    };
     holder.streams.set(stream, null);
     this.#holders.set(key, holder);
     this.#timer ??= setInterval(() => this.#checkAll(), limits.streamCredentialCheckMs).unref();
@@ -69,8 +81,34 @@ export class StreamCredentials {
   async #check(holder: Holder): Promise<void> {
     const [stream] = holder.streams.keys();
     if (!stream?.call) return;
-    const error = await holder.check.run(stream.call.endpoint.rule, stream);
+    const error = await this.#refusal(holder, stream.call.endpoint.rule, stream);
     if (error !== null) this.#endAll(holder, error);
+  }
+
+  /**
+   * Returns the error that ends the holder's streams, or null. While the store does not answer they go on, but not for
+   * longer than `streamCredentialUnknownMs`: the credential may have been revoked meanwhile. One check runs at a time,
+   * and one that hangs is given up for the next one.
+   */
+  async #refusal(holder: Holder, rule: MethodRule, stream: IncomingCall): Promise<LedgerError | null> {
+    const nowMs = performance.now();
+    if (nowMs - holder.validMs > limits.streamCredentialUnknownMs)
+      return new LedgerError(
+        'unavailable',
+        'The credential of this stream could not be checked for too long: begin the stream again.',
+      );
+    if (nowMs - holder.beganMs < limits.streamCredentialCheckMaxMs) return null;
+    holder.beganMs = nowMs;
+    try {
+      await identify(this.#credentials, rule, stream, known);
+      holder.validMs = Math.max(holder.validMs, nowMs);
+      return null;
+    } catch (thrown) {
+      const error = asLedgerError(thrown);
+      return error.code === 'unavailable' ? null : error;
+    } finally {
+      if (holder.beganMs === nowMs) holder.beganMs = Number.NEGATIVE_INFINITY;
+    }
   }
 
   #endAll({ streams }: Holder, error: LedgerError): void {
@@ -90,7 +128,10 @@ export class StreamCredentials {
       call.abort('credential ended');
       if (call.answered) return;
       call.answered = true;
-      call.ending = outcomesMissing();
+      call.ending = new LedgerError(
+        'outcome_unknown',
+        'The credential of this stream has ended, and events that were taken may or may not have been written: send them again with their idempotency keys and a credential that is good.',
+      );
       this.#answerFor(call, stream, call.ending);
     }, limits.streamLastOutcomesMs).unref();
   }
@@ -99,10 +140,4 @@ export class StreamCredentials {
 function holderOf({ call }: IncomingCall): string | null {
   const caller: Caller | null = call?.caller ?? null;
   return caller === null ? null : (caller.apiKeyId ?? caller.actorId);
-}
-
-function outcomesMissing(): LedgerError {
-  const message =
-    'The credential of this stream has ended, and events that were taken may or may not have been written: send them again with their idempotency keys and a credential that is good.';
-  return new LedgerError('outcome_unknown', message);
 }

@@ -24,7 +24,6 @@ export function writeOn(response: ServerResponse, chunk: string | Buffer): Promi
 /** How long a caller that does not read keeps the connection after an error, ms. */
 const lingerMs = 1_000;
 
-/** Ends a stream with the text of an error. */
 export function endWithError(response: ServerResponse, text: string): void {
   response.end(text);
   setTimeout(() => response.destroy(), lingerMs).unref();

@@ -55,8 +55,10 @@ export const limits = Object.freeze({
   httpWaitingMax: 60,
   /** How often unread answers are looked for. */
   answerSweepMs: 1_000,
-  /** If the kernel takes nothing of an answer for this long, the connection is ended. */
+  /** If the kernel, or the client behind it, takes nothing of an answer for this long, the connection is ended. */
   answerStallMs: 25_000,
+  /** A connection whose kernel took all of its answers and nothing for this long is looked at for unread ones. */
+  answerQuietMs: 2_000,
   /** The same for connections that hold most, while the budget, or its half for answers, is three quarters full. */
   answerStallFullMs: 3_000,
   /**

@@ -4,19 +4,11 @@ import { kidFromPath } from '../../domain/keys/signature.ts';
 import { checkActorUri, checkLabel, checkName, checkUuid } from '../../domain/values/fields.ts';
 import { actorUri } from '../../domain/values/svc-uri.ts';
 import { isoTime } from '../../domain/values/time.ts';
-import type {
-  CreateActorRequest,
-  EnrollActorKeyRequest,
-  GetActorRequest,
-  ListActorKeysRequest,
-  ListNetworkActorsRequest,
-  LookupActorRequest,
-  PreferActorKeyRequest,
-  RevokeActorKeyRequest,
-} from '../../gen/svc/v1/actors_pb.ts';
+import type { ActorService } from '../../gen/svc/v1/actors_pb.ts';
 import type { FindPage } from '../../store/record-store.ts';
 import type { Call } from '../calls/call.ts';
 import { callerOf } from '../calls/caller.ts';
+import type { HandlersOf } from '../calls/handlers.ts';
 import { checkListPage } from '../calls/list-page.ts';
 import { changeOnce } from '../idempotency/change-once.ts';
 import type { ActorRecord, SigningKeyRecord } from './actor-record.ts';
@@ -44,7 +36,7 @@ export function actorService(identities: Identities, revoke: RevokeKey) {
   };
 
   return {
-    createActor: async (request: CreateActorRequest, call: Call) => {
+    createActor: async (request, call) => {
       const role = request.role === undefined ? 'PARTICIPANT' : checkLabel('role', request.role);
       checkAlgorithm(request.algorithm);
       const bare: ActorRecord = {
@@ -65,24 +57,24 @@ export function actorService(identities: Identities, revoke: RevokeKey) {
       return { ...answer, key: { kid, algorithm, publicKey, status, preferredSigning } };
     },
 
-    getActor: async (request: GetActorRequest, _call: Call) => {
+    getActor: async (request, _call) => {
       const { actorId, role, createdAt } = await known(request.actorId);
       return { actorId, svcId: actorUri(actorId), role, createdAt };
     },
 
-    lookupActor: async (request: LookupActorRequest, _call: Call) => {
+    lookupActor: async (request, _call) => {
       const actor = await known(checkActorUri('svc_id', request.svcId));
       const svcId = actorUri(actor.actorId);
       return { svcId, actorId: actor.actorId, role: actor.role, resolveUrl: `/resolve/${svcId}` };
     },
 
-    listActorKeys: async (request: ListActorKeysRequest, _call: Call) => {
+    listActorKeys: async (request, _call) => {
       const actor = await known(request.actorId);
       const all = request.includeRevoked === true;
       return { keys: actor.keys.filter((key) => all || key.revokedAt === null).map(keyMessage) };
     },
 
-    enrollActorKey: async (request: EnrollActorKeyRequest, call: Call) => {
+    enrollActorKey: async (request, call) => {
       checkPublicKey(request.publicKey);
       checkAlgorithm(request.algorithm);
       const { actorId } = await keyHolder(request.actorId, call);
@@ -95,7 +87,7 @@ export function actorService(identities: Identities, revoke: RevokeKey) {
       return { kid: key.kid, algorithm: 'Ed25519', status: keyStatus(key) };
     },
 
-    preferActorKey: async (request: PreferActorKeyRequest, call: Call) => {
+    preferActorKey: async (request, call) => {
       demandKid(request.kid);
       const { actorId } = await keyHolder(request.actorId, call);
       const kid = checkKid(actorId, request.kid);
@@ -106,7 +98,7 @@ export function actorService(identities: Identities, revoke: RevokeKey) {
       return {};
     },
 
-    revokeActorKey: async (request: RevokeActorKeyRequest, call: Call) => {
+    revokeActorKey: async (request, call) => {
       const reason = request.reason === undefined ? null : checkName('reason', request.reason);
       demandKid(request.kid);
       const { actorId } = await keyHolder(request.actorId, call);
@@ -115,7 +107,7 @@ export function actorService(identities: Identities, revoke: RevokeKey) {
       return {};
     },
 
-    listNetworkActors: async (request: ListNetworkActorsRequest, call: Call) => {
+    listNetworkActors: async (request, call) => {
       const { world: own } = callerOf(call);
       const page = checkListPage(request);
       const worlds = own === null ? ['none'] : [own, 'none'];
@@ -128,7 +120,7 @@ export function actorService(identities: Identities, revoke: RevokeKey) {
         actors: actors.map(({ actorId, role }) => ({ actorId, svcId: actorUri(actorId), role })),
       };
     },
-  };
+  } satisfies Partial<HandlersOf<typeof ActorService>>;
 }
 
 /** A key as key lists and the resolver show it. */

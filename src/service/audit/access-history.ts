@@ -1,6 +1,7 @@
 import { LedgerError } from '../../domain/errors.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import { FairShare } from '../../runtime/limits/fair-share.ts';
+import type { MemoryBudget } from '../../runtime/limits/memory-budget.ts';
 import type { AccessEvent, AccessLog } from '../../store/access-log.ts';
 import { StoreStopped } from '../../store/ledger-store.ts';
 import { AccessEvents } from './access-events.ts';
@@ -20,6 +21,8 @@ export const historyBounds = Object.freeze({
   flushAfterMs: 100,
   /** Records of one write at most: some 350 KB, never more than 1 MB. A write starts at once when this many wait. */
   flushRecords: 1_000,
+  /** Roughly what a record holds in memory. */
+  recordBytes: 512,
   /** From this number on, answers of actors with their equal part of it, or more, wait for room (back-pressure). */
   waitRecords: 10_000,
   /** Look-ups under way at once after their answers were given. Above it, an answer waits for its own look-up. */
@@ -47,6 +50,8 @@ export interface HistoryReport {
 
 interface AccessQueueParts {
   readonly log: AccessLog;
+  /** Counts what waits as `queue`. */
+  readonly memory: MemoryBudget;
   readonly clock: Clock;
   readonly random: (lengthBytes: number) => Uint8Array;
   readonly report: HistoryReport;
@@ -120,6 +125,7 @@ export class AccessQueue implements AsyncDisposable {
     const entry = given instanceof Promise ? { actorId, found: this.#lookUp(given) } : given;
     this.#waiting.push(entry);
     this.#held.add(actorId, 1);
+    this.#parts.memory.add('queue', historyBounds.recordBytes);
     this.#noted += 1;
     if (this.#running === null) {
       if (this.#waiting.length >= historyBounds.flushRecords) this.#start();
@@ -195,7 +201,10 @@ export class AccessQueue implements AsyncDisposable {
       const entries = this.#waiting.splice(0, historyBounds.flushRecords);
       await this.#write(this.#events.of(await recordsOf(entries)));
       if (this.#givenUp) return;
-      for (const { actorId } of entries) this.#held.add(actorId, -1);
+      for (const { actorId } of entries) {
+        this.#held.add(actorId, -1);
+        this.#parts.memory.release('queue', historyBounds.recordBytes);
+      }
       this.#finished += entries.length;
       this.#release(this.#finished);
     } while (this.#waiting.length >= (this.#isAwaited ? 1 : historyBounds.flushRecords));

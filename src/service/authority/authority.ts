@@ -65,12 +65,6 @@ export const authorityRules: RecordForm<AuthorityValue> = {
   form: { keys: listOf(objectOf(keyForm)), rotating: optional(flag), listSig: optional(text) },
 };
 
-function otherAuthority(): ConfigError {
-  return new ConfigError(
-    'AUTHORITY_KEY_FILE holds another key than the one that this store was sealed with: give the node the right key, or enrol the new one with `ledger-trust authority rotate FILE`.',
-  );
-}
-
 /** 32 bytes, base64. */
 export function publicKeyOf(privateKey: KeyObject): string {
   const { x } = createPublicKey(privateKey).export({ format: 'jwk' });
@@ -100,7 +94,10 @@ export async function believedAuthority(records: RecordStore, newest: KeyObject)
 
 function checkBelieved(stored: AuthorityKeyList, newest: KeyObject): void {
   const publicKey = publicKeyOf(newest);
-  if (stored.keys.at(-1)?.publicKey !== publicKey) throw otherAuthority();
+  if (stored.keys.at(-1)?.publicKey !== publicKey)
+    throw new ConfigError(
+      'AUTHORITY_KEY_FILE holds another key than the one that this store was sealed with: give the node the right key, or enrol the new one with `ledger-trust authority rotate FILE`.',
+    );
   const why = whyRefused(stored, [publicKey]);
   if (why !== null) throw refusedList(stored, why);
 }

@@ -4,21 +4,10 @@ import { delegatesMax, type GrantScope, grantOf } from '../../domain/event/grant
 import { names } from '../../domain/event/projection.ts';
 import { checkTime, checkUuid } from '../../domain/values/fields.ts';
 import { isoTime } from '../../domain/values/time.ts';
-import type {
-  GetDelegationProofRequest,
-  GetDelegationSnapshotRequest,
-  GrantLedgerDelegationRequest,
-  GrantMasterDelegationRequest,
-  GrantOrganizationDelegationRequest,
-  ListLedgerDelegationsRequest,
-  ListMasterDelegationsRequest,
-  ListOrganizationDelegationsRequest,
-  RevokeLedgerDelegationRequest,
-  RevokeMasterDelegationRequest,
-  RevokeOrganizationDelegationRequest,
-} from '../../gen/svc/v1/delegation_pb.ts';
+import type { DelegationService, ListLedgerDelegationsRequest } from '../../gen/svc/v1/delegation_pb.ts';
 import type { LedgerStore } from '../../store/ledger-store.ts';
 import type { Call } from '../calls/call.ts';
+import type { HandlersOf } from '../calls/handlers.ts';
 import { checkListPage } from '../calls/list-page.ts';
 import { withNotFoundField } from '../calls/not-found-field.ts';
 import { eventPageMessage, readEventPage } from '../reading/event-page.ts';
@@ -57,34 +46,28 @@ export function delegationService(store: LedgerStore, delegations: Delegations, 
   };
 
   return {
-    grantOrganizationDelegation: (request: GrantOrganizationDelegationRequest, call: Call) =>
-      grant(call, 'organization', request.organizationId, request),
-    revokeOrganizationDelegation: (request: RevokeOrganizationDelegationRequest, call: Call) =>
-      revoke(call, 'organization', request.organizationId, request),
-    listOrganizationDelegations: async (request: ListOrganizationDelegationsRequest, call: Call) => {
+    grantOrganizationDelegation: (request, call) => grant(call, 'organization', request.organizationId, request),
+    revokeOrganizationDelegation: (request, call) => revoke(call, 'organization', request.organizationId, request),
+    listOrganizationDelegations: async (request, call) => {
       const organizationId = checkUuid('organization_id', request.organizationId);
       return { organizationId, ...(await list('organization', organizationId, request, call)) };
     },
 
-    grantLedgerDelegation: (request: GrantLedgerDelegationRequest, call: Call) =>
-      grant(call, 'ledger', request.ledgerId, request),
-    revokeLedgerDelegation: (request: RevokeLedgerDelegationRequest, call: Call) =>
-      revoke(call, 'ledger', request.ledgerId, request),
-    listLedgerDelegations: async (request: ListLedgerDelegationsRequest, call: Call) => {
+    grantLedgerDelegation: (request, call) => grant(call, 'ledger', request.ledgerId, request),
+    revokeLedgerDelegation: (request, call) => revoke(call, 'ledger', request.ledgerId, request),
+    listLedgerDelegations: async (request, call) => {
       const ledgerId = checkUuid('ledger_id', request.ledgerId);
       return { ledgerId, ...(await list('ledger', ledgerId, request, call)) };
     },
 
-    grantMasterDelegation: (request: GrantMasterDelegationRequest, call: Call) =>
-      grant(call, 'master', request.masterId, request),
-    revokeMasterDelegation: (request: RevokeMasterDelegationRequest, call: Call) =>
-      revoke(call, 'master', request.masterId, request),
-    listMasterDelegations: async (request: ListMasterDelegationsRequest, call: Call) => {
+    grantMasterDelegation: (request, call) => grant(call, 'master', request.masterId, request),
+    revokeMasterDelegation: (request, call) => revoke(call, 'master', request.masterId, request),
+    listMasterDelegations: async (request, call) => {
       const masterId = checkUuid('master_id', request.masterId);
       return { masterId, ...(await list('master', masterId, request, call)) };
     },
 
-    getDelegationSnapshot: async (request: GetDelegationSnapshotRequest, call: Call) => {
+    getDelegationSnapshot: async (request, call) => {
       const { scope, name, id } = oneScope(request);
       const at = isoTime(request.at === undefined ? now() : checkTime('at', request.at));
       // Without a limit: as many as can be active at a time.
@@ -101,7 +84,7 @@ export function delegationService(store: LedgerStore, delegations: Delegations, 
       };
     },
 
-    getDelegationProof: async (request: GetDelegationProofRequest, call: Call) => {
+    getDelegationProof: async (request, call) => {
       const { scope, name, id } = oneScope(request);
       const query = checkEventQuery(request);
       const { ledgerId } = await delegations.readable(call, scope, id);
@@ -113,7 +96,7 @@ export function delegationService(store: LedgerStore, delegations: Delegations, 
         ...eventPageMessage(page),
       };
     },
-  };
+  } satisfies Partial<HandlersOf<typeof DelegationService>>;
 }
 
 /**
@@ -138,7 +121,6 @@ function oneScope(request: {
   return { scope: one.scope, name: one.name, id: checkUuid(one.name, one.id) };
 }
 
-/** The link that an outcome ended, and when. */
 function endedLink({ event }: CommandOutcome) {
   const { link_id, delegate_actor_id, revoked_at } = JSON.parse(event.payload) as Readonly<Record<string, string>>;
   return { linkId: link_id ?? '', delegateActorId: delegate_actor_id ?? '', revokedAt: revoked_at ?? '' };

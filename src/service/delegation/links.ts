@@ -58,18 +58,15 @@ export async function heldLinks(
     }
     examined += lines.length;
     if (isLast || found.length >= delegatesMax) break;
-    if (examined >= linksMax) throw tooManyLinks(scope);
+    if (examined >= linksMax)
+      throw new LedgerError(
+        'invalid_argument',
+        `This ${scope} has had more than ${linksMax} grants, too many for one list: its proof shows them all, page by page.`,
+        { limit: linksMax },
+      );
   }
   const held = found.slice(0, delegatesMax);
   return (page.descending ? held : held.reverse()).slice(page.offset, page.offset + page.limit);
-}
-
-function tooManyLinks(scope: LinkedObject['scope']): LedgerError {
-  return new LedgerError(
-    'invalid_argument',
-    `This ${scope} has had more than ${linksMax} grants, too many for one list: its proof shows them all, page by page.`,
-    { limit: linksMax },
-  );
 }
 
 /**

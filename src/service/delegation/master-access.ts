@@ -2,14 +2,10 @@ import { type Grant, grantOf } from '../../domain/event/grant.ts';
 import { mayRead } from '../../domain/ledger/permission.ts';
 import { checkUuid } from '../../domain/values/fields.ts';
 import { isoTime } from '../../domain/values/time.ts';
-import type {
-  GrantMasterAccessRequest,
-  ListMasterAccessRequest,
-  RevokeMasterAccessRequest,
-} from '../../gen/svc/v1/masters_pb.ts';
+import type { MasterService } from '../../gen/svc/v1/masters_pb.ts';
 import type { LedgerStore } from '../../store/ledger-store.ts';
-import type { Call } from '../calls/call.ts';
 import { callerOf } from '../calls/caller.ts';
+import type { HandlersOf } from '../calls/handlers.ts';
 import { checkListPage } from '../calls/list-page.ts';
 import type { LedgerReading } from '../reading/ledger-reading.ts';
 import { boundedLedgers } from '../walking/bounded-stores.ts';
@@ -19,13 +15,13 @@ import { heldLinks } from './links.ts';
 /** Methods for access to one master that may expire. */
 export function masterAccess(store: LedgerStore, delegations: Delegations, reading: LedgerReading, now: () => number) {
   return {
-    grantMasterAccess: async (request: GrantMasterAccessRequest, call: Call) => {
+    grantMasterAccess: async (request, call) => {
       const masterId = checkUuid('uuid', request.uuid);
       const { event } = await delegations.grantAccess(call, masterId, request);
       return accessMessage(masterId, grantOf(event));
     },
 
-    listMasterAccess: async (request: ListMasterAccessRequest, call: Call) => {
+    listMasterAccess: async (request, call) => {
       const masterId = checkUuid('uuid', request.uuid);
       const page = checkListPage(request);
       const { actorId } = callerOf(call);
@@ -38,11 +34,11 @@ export function masterAccess(store: LedgerStore, delegations: Delegations, readi
       return { count: links.length, access: links.map(({ grant }) => accessMessage(masterId, grant)) };
     },
 
-    revokeMasterAccess: async (request: RevokeMasterAccessRequest, call: Call) => {
+    revokeMasterAccess: async (request, call) => {
       await delegations.revokeLink(call, checkUuid('uuid', request.uuid), request.linkId);
       return {};
     },
-  };
+  } satisfies Partial<HandlersOf<typeof MasterService>>;
 }
 
 function accessMessage(masterId: string, grant: Grant) {

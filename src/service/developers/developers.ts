@@ -9,12 +9,7 @@ import {
 import { checkEmail, checkName, checkUuid } from '../../domain/values/fields.ts';
 import { actorUri } from '../../domain/values/svc-uri.ts';
 import { isoTime } from '../../domain/values/time.ts';
-import type {
-  CreateApiKeyRequest,
-  GetDeveloperRequest,
-  RegisterDeveloperRequest,
-  RevokeApiKeyRequest,
-} from '../../gen/svc/v1/developer_pb.ts';
+import type { DeveloperService } from '../../gen/svc/v1/developer_pb.ts';
 import { KeyedMutex } from '../../store/keyed-mutex.ts';
 import type { RecordStore } from '../../store/record-store.ts';
 import type { ActorRecord } from '../actors/actor-record.ts';
@@ -22,6 +17,7 @@ import type { Identities } from '../actors/identities.ts';
 import { enrolKey } from '../actors/signing-keys.ts';
 import type { Call, World } from '../calls/call.ts';
 import { callerOf } from '../calls/caller.ts';
+import type { HandlersOf } from '../calls/handlers.ts';
 import { afterPartialWrite } from '../idempotency/partial-write.ts';
 import type { Walk } from '../walking/walk.ts';
 import { type ApiKeyRecord, apiKeyCollection, apiKeysPerActorMax } from './api-key-record.ts';
@@ -52,7 +48,7 @@ export function developerService(records: RecordStore, identities: Identities, c
   };
 
   return {
-    registerDeveloper: async (request: RegisterDeveloperRequest, call: Call) => {
+    registerDeveloper: async (request, call) => {
       const developer = { name: checkName('name', request.name), email: checkEmail('email', request.email) };
       const region = checkRegion(request.region);
       const fresh = (world: World): ActorRecord => ({
@@ -75,7 +71,7 @@ export function developerService(records: RecordStore, identities: Identities, c
       };
     },
 
-    getDeveloper: async (_request: GetDeveloperRequest, call: Call) => {
+    getDeveloper: async (_request, call) => {
       const caller = callerOf(call);
       const actor = await identities.load(caller.actorId);
       if (actor === null) throw notFound('actor');
@@ -96,7 +92,7 @@ export function developerService(records: RecordStore, identities: Identities, c
       };
     },
 
-    createApiKey: async (request: CreateApiKeyRequest, call: Call) => {
+    createApiKey: async (request, call) => {
       const caller = callerOf(call);
       const name = checkName('name', request.name);
       const own = await keys.first('actor', caller.actorId);
@@ -122,7 +118,7 @@ export function developerService(records: RecordStore, identities: Identities, c
       return { keyId: record.keyId, apiKey: secret, environment: record.environment, name };
     },
 
-    revokeApiKey: async (request: RevokeApiKeyRequest, call: Call) => {
+    revokeApiKey: async (request, call) => {
       const caller = callerOf(call);
       const keyId = checkUuid('key_id', request.keyId);
       const found = await keys.first('key_id', keyId);
@@ -133,7 +129,7 @@ export function developerService(records: RecordStore, identities: Identities, c
       cache.forget(found.hash, keyId);
       return {};
     },
-  };
+  } satisfies Partial<HandlersOf<typeof DeveloperService>>;
 }
 
 /**

@@ -4,21 +4,14 @@ import { checkPublicKey } from '../../domain/keys/public-key.ts';
 import { checkLabel, checkName, checkUuid } from '../../domain/values/fields.ts';
 import { isoTime } from '../../domain/values/time.ts';
 import { uuidV5 } from '../../domain/values/uuid.ts';
-import type {
-  CloseRootLedgerRequest,
-  CreateRootLedgerRequest,
-  GetEntityRequest,
-  GetRootLedgerRequest,
-  ListEntitiesRequest,
-  OnboardEntityRequest,
-  SetArlGateRequest,
-} from '../../gen/svc/v1/entities_pb.ts';
+import type { EntityService } from '../../gen/svc/v1/entities_pb.ts';
 import type { RecordStore } from '../../store/record-store.ts';
 import type { ActorRecord } from '../actors/actor-record.ts';
 import type { Identities } from '../actors/identities.ts';
 import { enrolKey } from '../actors/signing-keys.ts';
 import type { Call } from '../calls/call.ts';
 import { callerOf } from '../calls/caller.ts';
+import type { HandlersOf } from '../calls/handlers.ts';
 import { checkListPage, tooFarInto } from '../calls/list-page.ts';
 import { checkCanonicalBytes } from '../encoding/canonical-bytes.ts';
 import { changeOnce } from '../idempotency/change-once.ts';
@@ -87,7 +80,7 @@ export function entityService(
   };
 
   return {
-    onboardEntity: async (request: OnboardEntityRequest, call: Call) => {
+    onboardEntity: async (request, call) => {
       const entityType = checkLabel('entity_type', request.entityType);
       const uniqueId = checkName('unique_id', request.uniqueId);
       const displayName = checkName('display_name', request.displayName);
@@ -122,7 +115,7 @@ export function entityService(
       return { entityId, actorId, actorType, trustLevel, ...given, fingerprint };
     },
 
-    listEntities: async (request: ListEntitiesRequest, call: Call) => {
+    listEntities: async (request, call) => {
       const page = checkListPage(request);
       const filters = {
         unique_id: request.uniqueId,
@@ -134,7 +127,7 @@ export function entityService(
       return { count: found.length, entities: found };
     },
 
-    getEntity: async (request: GetEntityRequest, _call: Call) => {
+    getEntity: async (request, _call) => {
       const held = await entities.get(checkUuid('actor_id', request.actorId));
       if (held === null) throw notFound('entity', 'actor_id');
       const { entityId, actorId, actorType, displayName, entityType, trustLevel, uniqueId, metadata, createdAt } =
@@ -142,7 +135,7 @@ export function entityService(
       return { entityId, actorId, actorType, displayName, entityType, trustLevel, uniqueId, metadata, createdAt };
     },
 
-    createRootLedger: async (_request: CreateRootLedgerRequest, call: Call) => {
+    createRootLedger: async (_request, call) => {
       const { actorId, entityId } = await ownEntity(call);
       const root = facts('ENTITY_ROOT', { primaryActorId: actorId, counterpartyActorId: actorId, entityId });
       const opened = await open(call, rootLedgerId(actorId), root);
@@ -155,7 +148,7 @@ export function entityService(
       };
     },
 
-    getRootLedger: async (request: GetRootLedgerRequest, call: Call) => {
+    getRootLedger: async (request, call) => {
       const root = await rootOf(call, request.actorId);
       return {
         ledgerId: root.ledgerId,
@@ -165,11 +158,11 @@ export function entityService(
       };
     },
 
-    closeRootLedger: async (request: CloseRootLedgerRequest, call: Call) => {
+    closeRootLedger: async (request, call) => {
       return close(call, await rootOf(call, request.actorId), 'optional');
     },
 
-    setArlGate: async (request: SetArlGateRequest, call: Call) => {
+    setArlGate: async (request, call) => {
       const { requireArl } = request;
       if (requireArl === undefined) throw refusedValue('require_arl', requireArl, 'true or false');
       const { actorId } = await ownEntity(call);
@@ -180,7 +173,7 @@ export function entityService(
       );
       return { requireArl, updatedAt };
     },
-  };
+  } satisfies Partial<HandlersOf<typeof EntityService>>;
 
   /** Walks the list of the first filter that was given and checks the others on each entity. */
   async function listed(

@@ -30,17 +30,9 @@ export function headMeter(registry: Registry): (source: HeadSource) => void {
   return (source) => heads.inc({ source });
 }
 
-export interface FollowMeter {
-  pageRead(events: number): void;
-  encoded(): void;
-  sent(): void;
-  /** From the commit, as this node learned of it, until the event was handed to the transport. */
-  lag(ms: number): void;
-  ended(reason: FollowEnd): void;
-  refused(bound: string): void;
-}
+export type FollowMeter = ReturnType<typeof followMeter>;
 
-export function followMeter(registry: Registry, followers: () => number, pageBytes: () => number): FollowMeter {
+export function followMeter(registry: Registry, followers: () => number, pageBytes: () => number) {
   const { counter, histogram, readGauge } = metricsIn(registry);
   readGauge({
     name: 'svc_followers',
@@ -83,14 +75,15 @@ export function followMeter(registry: Registry, followers: () => number, pageByt
   for (const reason of followEnds) ended.inc({ reason }, 0);
   for (const bound of ['FOLLOWERS_MAX', 'FOLLOWERS_PER_ACTOR_MAX']) refused.inc({ bound }, 0);
   return {
-    pageRead: (count) => {
+    pageRead: (count: number) => {
       pages.inc();
       events.inc(count);
     },
     encoded: () => encoded.inc(),
     sent: () => sent.inc(),
-    lag: (ms) => lag.observe(ms / 1_000),
-    ended: (reason) => ended.inc({ reason }),
-    refused: (bound) => refused.inc({ bound }),
+    /** From the commit, as this node learned of it, until the event was handed to the transport. */
+    lag: (ms: number) => lag.observe(ms / 1_000),
+    ended: (reason: FollowEnd) => ended.inc({ reason }),
+    refused: (bound: string) => refused.inc({ bound }),
   };
 }

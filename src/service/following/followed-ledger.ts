@@ -5,7 +5,6 @@ import type { BackgroundLimiter } from '../../runtime/background-limiter.ts';
 import { type Clock, sleep } from '../../runtime/clock/clock.ts';
 import type { Log } from '../../runtime/telemetry/log.ts';
 import type { LedgerStore, StoredEntry } from '../../store/ledger-store.ts';
-import { shareAnswer } from '../calls/shared-answer.ts';
 import { isJson } from '../reading/event-page.ts';
 import type { SealCheck } from '../reading/seal-check.ts';
 import { missing, readEvent } from '../reading/stored-event.ts';
@@ -13,7 +12,7 @@ import { boundedLedgers } from '../walking/bounded-stores.ts';
 import { unboundedWalk, type Walk } from '../walking/walk.ts';
 import type { FollowMeter } from './follow-meter.ts';
 import { FollowedCheckpoints, type FollowedCheckpointsParts } from './followed-checkpoints.ts';
-import { type FollowAnswer, FollowedEvent, headOf, heartbeatAnswer } from './followed-event.ts';
+import { FollowedEvent } from './followed-event.ts';
 import { type FollowedPage, type FollowedPages, pageSeqs } from './followed-pages.ts';
 import { LearnedHeads } from './learned-heads.ts';
 import type { HeadWatch, LedgerHeads } from './ledger-heads.ts';
@@ -30,8 +29,6 @@ const wakeMs = 0.005;
 const sendMs = 0.005;
 /** Followers are woken up for about this time, ms, before appends go on. */
 const stepMs = 5;
-/** A heartbeat may say a time that is so long past, ms. */
-const heartbeatSharedMs = 100;
 /** So far behind the head followers read on their own account. Nearer events are read once for all. */
 const sharedSeqs = 2 * pageSeqs;
 
@@ -50,7 +47,6 @@ export interface FollowedLedgerParts extends FollowedCheckpointsParts {
 /** When this node learned that the event of a seq is durable (monotonic, ms). */
 type LearnedMs = (seq: number) => number;
 
-/** What a ledger tells its followers. */
 export interface LedgerFollower {
   /** More events can be read. */
   advanced(): void;
@@ -79,7 +75,6 @@ export class FollowedLedger {
   /** The newest seq that followers may read. */
   #shownSeq = -1;
   #newest: { readonly seq: number; readonly read: Promise<NewestShown | null> } | null = null;
-  #heartbeat: { readonly seq: number; readonly madeMs: number; readonly answer: Promise<FollowAnswer> } | null = null;
   #advancing = false;
   readonly #unread = new LearnedHeads();
   #cancelRetry = () => {};
@@ -112,29 +107,6 @@ export class FollowedLedger {
       });
     }
     return this.#newest.read;
-  }
-
-  /**
-   * The heartbeat of the readers of the whole ledger that have all of it: one for all whose heartbeats are due at about
-   * the same time.
-   */
-  heartbeat(): Promise<FollowAnswer> {
-    const nowMs = this.#parts.clock.now();
-    const seq = this.#shownSeq;
-    const kept = this.#heartbeat;
-    if (kept?.seq === seq && nowMs - kept.madeMs < heartbeatSharedMs) return kept.answer;
-    const answer = this.#makeHeartbeat(seq, nowMs);
-    const made = { seq, madeMs: nowMs, answer };
-    this.#heartbeat = made;
-    answer.catch(() => {
-      if (this.#heartbeat === made) this.#heartbeat = null;
-    });
-    return answer;
-  }
-
-  async #makeHeartbeat(seq: number, nowMs: number): Promise<FollowAnswer> {
-    const head = headOf(await this.newest(), null);
-    return shareAnswer(heartbeatAnswer(head, nowMs, this.checkpoints.newest(null, seq), seq), () => {});
   }
 
   /** Resolves once the tail has begun: from then on no change of a grant is missed. */

@@ -334,7 +334,6 @@ export class Follower extends WakefulStream<FollowAnswer> implements LedgerFollo
 
   async #makeHeartbeat(): Promise<FollowAnswer> {
     const { checkpoints, shownSeq } = this.#ledger;
-    if (this.#position.readsAll && this.#position.resumeAfter === shownSeq) return this.#ledger.heartbeat();
     const newest = await this.#newestShown(shownSeq);
     const checkpoint = this.access.isWhole ? checkpoints.newest(this.#masterId, shownSeq) : null;
     const position = this.#position;

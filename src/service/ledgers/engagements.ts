@@ -1,15 +1,12 @@
 import { invalidField, LedgerError, notFound } from '../../domain/errors.ts';
 import type { LedgerFacts } from '../../domain/event/facts.ts';
 import { checkLabel, checkUuid } from '../../domain/values/fields.ts';
-import type {
-  CloseEngagementRequest,
-  CreateEngagementRequest,
-  GetEngagementRequest,
-} from '../../gen/svc/v1/engagements_pb.ts';
+import type { EngagementService } from '../../gen/svc/v1/engagements_pb.ts';
 import type { RecordStore } from '../../store/record-store.ts';
 import type { Identities } from '../actors/identities.ts';
 import type { Call } from '../calls/call.ts';
 import { callerOf } from '../calls/caller.ts';
+import type { HandlersOf } from '../calls/handlers.ts';
 import { refuseOtherWorld } from '../calls/world-check.ts';
 import { rootLedgerId } from '../entities/entities.ts';
 import { entityRules } from '../entities/entity-record.ts';
@@ -45,7 +42,7 @@ export function engagementService(
   });
 
   return {
-    createEngagement: async (request: CreateEngagementRequest, call: Call) => {
+    createEngagement: async (request, call) => {
       const caller = callerOf(call);
       const counterpartyActorId = checkUuid('counterparty_actor_id', request.counterpartyActorId);
       const purpose = checkLabel('purpose', request.purpose);
@@ -69,9 +66,8 @@ export function engagementService(
       return afterPartialWrite(message(opened));
     },
 
-    getEngagement: async (request: GetEngagementRequest, call: Call) => message(await readable(request, call)),
+    getEngagement: async (request, call) => message(await readable(request, call)),
 
-    closeEngagement: async (request: CloseEngagementRequest, call: Call) =>
-      close(call, await readable(request, call), 'optional'),
-  };
+    closeEngagement: async (request, call) => close(call, await readable(request, call), 'optional'),
+  } satisfies Partial<HandlersOf<typeof EngagementService>>;
 }

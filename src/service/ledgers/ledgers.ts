@@ -1,19 +1,14 @@
 import { invalidField, LedgerError, notFound } from '../../domain/errors.ts';
 import { partialReaderScopes } from '../../domain/ledger/permission.ts';
 import { checkActorUri, checkUuid } from '../../domain/values/fields.ts';
-import type {
-  CloseLedgerRequest,
-  CreateLedgerRequest,
-  GetLedgerRequest,
-  ListLedgerEventsRequest,
-  ListLedgersRequest,
-} from '../../gen/svc/v1/ledgers_pb.ts';
+import type { CreateLedgerRequest, LedgerService } from '../../gen/svc/v1/ledgers_pb.ts';
 import type { LedgerStore } from '../../store/ledger-store.ts';
 import type { RecordStore } from '../../store/record-store.ts';
 import type { Identities } from '../actors/identities.ts';
-import type { Call, Caller } from '../calls/call.ts';
+import type { Caller } from '../calls/call.ts';
 import { callerOf } from '../calls/caller.ts';
 import { checkIfGiven } from '../calls/given-fields.ts';
+import type { HandlersOf } from '../calls/handlers.ts';
 import { refuseOtherWorld } from '../calls/world-check.ts';
 import { firstOrganizationOf, organizationCollection } from '../organizations/organization-record.ts';
 import { type EventSource, eventPageMessage, readEventPage } from '../reading/event-page.ts';
@@ -45,7 +40,7 @@ export function ledgerService(
   };
 
   return {
-    createLedger: async (request: CreateLedgerRequest, call: Call) => {
+    createLedger: async (request, call) => {
       const caller = callerOf(call);
       const named = {
         buyer: checkIfGiven(checkUuid, 'buyer_organization_id', request.buyerOrganizationId),
@@ -75,20 +70,20 @@ export function ledgerService(
       };
     },
 
-    listLedgers: async (request: ListLedgersRequest, call: Call) => {
+    listLedgers: async (request, call) => {
       const { actorId } = callerOf(call);
       const query = checkLedgerQuery(request);
       const { items, nextCursor } = await readLedgerPage(call.walk, store, reading, actorId, query);
       return { actorId, count: items.length, ledgers: items, ...(nextCursor === null ? {} : { nextCursor }) };
     },
 
-    getLedger: async (request: GetLedgerRequest, call: Call) => {
+    getLedger: async (request, call) => {
       const ledgerId = checkUuid('ledger_id', request.ledgerId);
       const { facts: ledger } = await reading.visibleLedger(call.walk, ledgerId, callerOf(call).actorId);
       return ledgerMessage(ledger, await reading.ledgerStatus(ledgerId));
     },
 
-    listLedgerEvents: async (request: ListLedgerEventsRequest, call: Call) => {
+    listLedgerEvents: async (request, call) => {
       const ledgerId = checkUuid('ledger_id', request.ledgerId);
       const query = checkEventQuery(request);
       const { masters } = await reading.visibleLedger(call.walk, ledgerId, callerOf(call).actorId);
@@ -104,12 +99,12 @@ export function ledgerService(
       };
     },
 
-    closeLedger: async (request: CloseLedgerRequest, call: Call) => {
+    closeLedger: async (request, call) => {
       const ledgerId = checkUuid('ledger_id', request.ledgerId);
       const { facts: ledger } = await reading.wholeLedger(call.walk, ledgerId, callerOf(call).actorId);
       return close(call, ledger, 'if_keyed');
     },
-  };
+  } satisfies Partial<HandlersOf<typeof LedgerService>>;
 }
 
 /**

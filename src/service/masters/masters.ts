@@ -2,19 +2,12 @@ import { masterFacts } from '../../domain/event/facts.ts';
 import { names } from '../../domain/event/projection.ts';
 import { masterClosedSignedForms, masterCreatedSignedForms } from '../../domain/event/service-events.ts';
 import { checkLabel, checkName, checkUuid } from '../../domain/values/fields.ts';
-import type {
-  AppendEventRequest,
-  CloseMasterRequest,
-  CreateMasterRequest,
-  GetMasterRequest,
-  ListMasterEventsRequest,
-  ListMastersRequest,
-} from '../../gen/svc/v1/masters_pb.ts';
+import type { MasterService } from '../../gen/svc/v1/masters_pb.ts';
 import type { LedgerStore } from '../../store/ledger-store.ts';
 import type { Identities } from '../actors/identities.ts';
 import { checkCallSignature } from '../actors/signing.ts';
-import type { Call } from '../calls/call.ts';
 import { callerOf } from '../calls/caller.ts';
+import type { HandlersOf } from '../calls/handlers.ts';
 import { withNotFoundField } from '../calls/not-found-field.ts';
 import { afterPartialWrite } from '../idempotency/partial-write.ts';
 import type { OnceSubmitter } from '../idempotency/submit-once.ts';
@@ -35,7 +28,7 @@ export function masterService(
   commands: OnceSubmitter,
 ) {
   return {
-    createMaster: async (request: CreateMasterRequest, call: Call) => {
+    createMaster: async (request, call) => {
       const caller = callerOf(call);
       const ledgerId = checkUuid('ledger_id', request.ledgerId);
       const businessRef = checkName('business_ref', request.businessRef);
@@ -66,7 +59,7 @@ export function masterService(
       };
     },
 
-    listMasters: async (request: ListMastersRequest, call: Call) => {
+    listMasters: async (request, call) => {
       const caller = callerOf(call);
       const ledgerId = checkUuid('ledger_id', request.ledgerId);
       const query = checkMasterQuery(request);
@@ -75,7 +68,7 @@ export function masterService(
       return { ledgerId, count: items.length, masters: items, ...(nextCursor === null ? {} : { nextCursor }) };
     },
 
-    getMaster: async (request: GetMasterRequest, call: Call) => {
+    getMaster: async (request, call) => {
       const masterId = checkUuid('uuid', request.uuid);
       const { facts, ledger } = await reading.readableMaster(masterId, callerOf(call).actorId);
       return {
@@ -89,10 +82,9 @@ export function masterService(
       };
     },
 
-    appendEvent: async (request: AppendEventRequest, call: Call) =>
-      appendedMessage(await appender.append(call, request)),
+    appendEvent: async (request, call) => appendedMessage(await appender.append(call, request)),
 
-    listMasterEvents: async (request: ListMasterEventsRequest, call: Call) => {
+    listMasterEvents: async (request, call) => {
       const masterId = checkUuid('uuid', request.uuid);
       const query = checkEventQuery(request);
       const { ledger } = await reading.readableMaster(masterId, callerOf(call).actorId);
@@ -105,7 +97,7 @@ export function masterService(
       };
     },
 
-    closeMaster: async (request: CloseMasterRequest, call: Call) => {
+    closeMaster: async (request, call) => {
       const caller = callerOf(call);
       const masterId = checkUuid('uuid', request.uuid);
       const outcome = await commands.submitOnce(
@@ -122,5 +114,5 @@ export function masterService(
       );
       return { traceledgerMasterUuid: masterId, ledgerId: outcome.event.ledgerId, status: 'CLOSED' };
     },
-  };
+  } satisfies Partial<HandlersOf<typeof MasterService>>;
 }

@@ -5,13 +5,12 @@ import { isoTime } from '../../domain/values/time.ts';
 import { uuidV5 } from '../../domain/values/uuid.ts';
 import type {
   EnrichOrganizationRequest,
-  GetOrganizationRequest,
-  ListOrganizationsRequest,
   OnboardOrganizationRequest,
+  OrganizationService,
 } from '../../gen/svc/v1/organizations_pb.ts';
 import type { RecordStore } from '../../store/record-store.ts';
-import type { Call } from '../calls/call.ts';
 import { callerOf } from '../calls/caller.ts';
+import type { HandlersOf } from '../calls/handlers.ts';
 import { checkListPage } from '../calls/list-page.ts';
 import { changeOnce } from '../idempotency/change-once.ts';
 import { afterPartialWrite } from '../idempotency/partial-write.ts';
@@ -36,7 +35,7 @@ export function organizationService(records: RecordStore, open: LedgerOpening, r
   };
 
   return {
-    onboardOrganization: async (request: OnboardOrganizationRequest, call: Call) => {
+    onboardOrganization: async (request, call) => {
       const caller = callerOf(call);
       const onboarding = checkOnboarding(request);
       const organizationId = call.newId();
@@ -59,7 +58,7 @@ export function organizationService(records: RecordStore, open: LedgerOpening, r
       return { requestId, organizationId, frlLedgerId, status: 'APPROVED' };
     },
 
-    listOrganizations: async (request: ListOrganizationsRequest, call: Call) => {
+    listOrganizations: async (request, call) => {
       const caller = callerOf(call);
       const actorId = request.actorId === undefined ? caller.actorId : checkUuid('actor_id', request.actorId);
       const page = checkListPage(request);
@@ -74,7 +73,7 @@ export function organizationService(records: RecordStore, open: LedgerOpening, r
       };
     },
 
-    getOrganization: async (request: GetOrganizationRequest, call: Call) => {
+    getOrganization: async (request, call) => {
       const id = checkUuid('id', request.id);
       const { organizationId, actorId, requestId, frlLedgerId, createdAt, onboarding, enriched } = await readable(
         await findOrganization(organizations, id),
@@ -105,7 +104,7 @@ export function organizationService(records: RecordStore, open: LedgerOpening, r
       };
     },
 
-    enrichOrganization: async (request: EnrichOrganizationRequest, call: Call) => {
+    enrichOrganization: async (request, call) => {
       const { actorId } = callerOf(call);
       const organizationId = checkUuid('organization_id', request.organizationId);
       const fields = checkEnrichment(request);
@@ -119,7 +118,7 @@ export function organizationService(records: RecordStore, open: LedgerOpening, r
       );
       return { organizationId, status: 'enriched' };
     },
-  };
+  } satisfies Partial<HandlersOf<typeof OrganizationService>>;
 }
 
 function checkOnboarding(request: OnboardOrganizationRequest): OnboardingFields {

@@ -104,7 +104,11 @@ export class Checkpoints implements ProvenLogs {
       (await kept.raise({ size: agreed.size, root: Buffer.from(agreed.root) }, epoch));
     this.#refuseBehind(kept);
     // The raise of another call failed since this one agreed with the signed head, which may be another one by now.
-    if (!isCovered) throw signedHeadUnknown();
+    if (!isCovered)
+      throw new LedgerError(
+        'unavailable',
+        'What was signed last of this log could not be stored, and has to be read again: retry in a moment.',
+      );
     // A larger one was raised for other callers meanwhile: one signature serves them all.
     const { raised } = kept;
     return this.#sign(kept, orLarger && raised !== null && raised.size > agreed.size ? raised : agreed);
@@ -284,13 +288,6 @@ function agrees(signed: TreeHead, other: TreeHead, hashes: readonly Uint8Array[]
   if (signed.size === other.size) return isSameHash(signed.root, other.root);
   const [old, newer] = signed.size < other.size ? [signed, other] : [other, signed];
   return isConsistent({ oldSize: old.size, oldRoot: old.root, newSize: newer.size, newRoot: newer.root, hashes });
-}
-
-function signedHeadUnknown(): LedgerError {
-  return new LedgerError(
-    'unavailable',
-    'What was signed last of this log could not be stored, and has to be read again: retry in a moment.',
-  );
 }
 
 /** A defect: the service verifies each proof that it has made. */

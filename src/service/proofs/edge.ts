@@ -14,7 +14,6 @@ export class Edge {
   readonly #range: CompactRange;
   /** Leaves behind the range, in order, that were committed while it is brought forward. null: it is not. */
   #waiting: { readonly index: number; readonly leaf: Uint8Array }[] | null = null;
-  /** Resolves or rejects when the edge was brought forward. */
   #forwarding: Promise<void> | null = null;
 
   constructor(range: CompactRange) {
@@ -32,7 +31,6 @@ export class Edge {
       this.#waiting.push({ index, leaf });
   }
 
-  /** The root of the tree at `size`. */
   root(): Uint8Array {
     return this.#range.root();
   }

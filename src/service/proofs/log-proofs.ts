@@ -24,7 +24,8 @@ export class LogProofs {
 
   /** `indexField`: the field that is refused if the tree ends before the index. */
   async inclusion(indexField: string, index: number, size: number | null) {
-    if (size !== null && index >= size) throw outsideTree(indexField);
+    if (size !== null && index >= size)
+      throw invalidField(indexField, 'an event of the tree: its index must be below the size');
     const signed = size === null ? await this.#newest(indexField, index + 1) : await this.#signed('size', size);
     return this.#inclusionIn(signed, index);
   }
@@ -73,8 +74,4 @@ export class LogProofs {
     if (signed === null) throw invalidField(field, 'within the certain events of this log');
     return signed;
   }
-}
-
-function outsideTree(field: string): LedgerError {
-  return invalidField(field, 'an event of the tree: its index must be below the size');
 }

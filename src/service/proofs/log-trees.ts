@@ -64,7 +64,6 @@ export class LogTrees {
   readonly #filling = new Set<string>();
   /** By origin: what was read of the last tile of level 0 while it was not full. */
   readonly #tails = new RecentMap<string, Tail>(tailsKeptMax);
-  /** How often something was forgotten. */
   #forgotten = 0;
 
   constructor(parts: LogTreesParts) {

@@ -4,17 +4,11 @@ import type { LedgerFacts } from '../../domain/event/facts.ts';
 import { wrongHash } from '../../domain/event/integrity.ts';
 import { mayRead } from '../../domain/ledger/permission.ts';
 import { checkUuid } from '../../domain/values/fields.ts';
-import type {
-  GetLedgerCheckpointRequest,
-  GetLedgerConsistencyRequest,
-  GetLedgerInclusionRequest,
-  GetMasterCheckpointRequest,
-  GetMasterConsistencyRequest,
-  GetMasterInclusionRequest,
-} from '../../gen/svc/v1/proofs_pb.ts';
+import type { ProofService } from '../../gen/svc/v1/proofs_pb.ts';
 import type { LedgerStore } from '../../store/ledger-store.ts';
 import type { Call } from '../calls/call.ts';
 import { callerOf } from '../calls/caller.ts';
+import type { HandlersOf } from '../calls/handlers.ts';
 import { eventAt, eventWithId } from '../reading/event-lookup.ts';
 import type { LedgerReading } from '../reading/ledger-reading.ts';
 import { boundedLedgers } from '../walking/bounded-stores.ts';
@@ -99,13 +93,13 @@ export function proofService(store: LedgerStore, reading: LedgerReading, logs: P
   };
 
   return {
-    getLedgerCheckpoint: async (request: GetLedgerCheckpointRequest, call: ProofCall) => {
+    getLedgerCheckpoint: async (request, call: ProofCall) => {
       const ledgerId = checkUuid('ledger_id', request.ledgerId);
       const size = checkSize('size', request.size);
       return (await ofLedger(ledgerId, call)).checkpoint(size);
     },
 
-    getLedgerInclusion: async (request: GetLedgerInclusionRequest, call: ProofCall) => {
+    getLedgerInclusion: async (request, call: ProofCall) => {
       const ledgerId = checkUuid('ledger_id', request.ledgerId);
       const event = checkNamedEvent('seq', { index: request.seq, eventId: request.eventId });
       const size = checkSize('size', request.size);
@@ -115,19 +109,19 @@ export function proofService(store: LedgerStore, reading: LedgerReading, logs: P
         : inclusionForPartialReader(ledgerId, event, size, call);
     },
 
-    getLedgerConsistency: async (request: GetLedgerConsistencyRequest, call: ProofCall) => {
+    getLedgerConsistency: async (request, call: ProofCall) => {
       const ledgerId = checkUuid('ledger_id', request.ledgerId);
       const { from, to } = checkSizes(request);
       return (await ofLedger(ledgerId, call)).consistency(from, to);
     },
 
-    getMasterCheckpoint: async (request: GetMasterCheckpointRequest, call: ProofCall) => {
+    getMasterCheckpoint: async (request, call: ProofCall) => {
       const masterId = checkUuid('uuid', request.uuid);
       const size = checkSize('size', request.size);
       return ofMaster(masterId, call, (proofs) => proofs.checkpoint(size));
     },
 
-    getMasterInclusion: async (request: GetMasterInclusionRequest, call: ProofCall) => {
+    getMasterInclusion: async (request, call: ProofCall) => {
       const masterId = checkUuid('uuid', request.uuid);
       const event = checkNamedEvent('master_seq', { index: request.masterSeq, eventId: request.eventId });
       const size = checkSize('size', request.size);
@@ -139,12 +133,12 @@ export function proofService(store: LedgerStore, reading: LedgerReading, logs: P
       });
     },
 
-    getMasterConsistency: async (request: GetMasterConsistencyRequest, call: ProofCall) => {
+    getMasterConsistency: async (request, call: ProofCall) => {
       const masterId = checkUuid('uuid', request.uuid);
       const { from, to } = checkSizes(request);
       return ofMaster(masterId, call, (proofs) => proofs.consistency(from, to));
     },
-  };
+  } satisfies Partial<HandlersOf<typeof ProofService>>;
 }
 
 /** Throws `unavailable` if the event is not stored as it was written: its `prev_hash` may be wrong then. */

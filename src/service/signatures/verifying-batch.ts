@@ -20,7 +20,6 @@ interface Item {
   readonly signature: Uint8Array;
 }
 
-/** Writes the item at index `at`. */
 export function writeItem(items: Uint8Array<ArrayBuffer>, at: number, { keyNumber, digest, signature }: Item): void {
   const start = at * itemBytes;
   new DataView(items.buffer).setUint32(start, keyNumber);

@@ -2,19 +2,13 @@ import { invalidField, LedgerError, notFound } from '../../domain/errors.ts';
 import { WEBHOOK_SECRET_BYTES, webhookSecret } from '../../domain/keys/webhook-signature.ts';
 import { checkEventType, checkUuid } from '../../domain/values/fields.ts';
 import { isoTime } from '../../domain/values/time.ts';
-import type {
-  CreateWebhookRequest,
-  DeleteWebhookRequest,
-  ListWebhookDeliveriesRequest,
-  ListWebhooksRequest,
-  RedeliverWebhookRequest,
-  TestWebhookRequest,
-} from '../../gen/svc/v1/webhooks_pb.ts';
+import type { CreateWebhookRequest, WebhookService } from '../../gen/svc/v1/webhooks_pb.ts';
 import { KeyedMutex } from '../../store/keyed-mutex.ts';
 import type { LedgerStore } from '../../store/ledger-store.ts';
 import type { RecordStore } from '../../store/record-store.ts';
 import type { Call } from '../calls/call.ts';
 import { callerOf } from '../calls/caller.ts';
+import type { HandlersOf } from '../calls/handlers.ts';
 import { checkListPage } from '../calls/list-page.ts';
 import { withNotFoundField } from '../calls/not-found-field.ts';
 import { afterPartialWrite } from '../idempotency/partial-write.ts';
@@ -108,7 +102,7 @@ export function webhookService(
   };
 
   return {
-    createWebhook: async (request: CreateWebhookRequest, call: Call) => {
+    createWebhook: async (request, call) => {
       const id = call.newId();
       const secret = webhookSecret(call.randomBytes(WEBHOOK_SECRET_BYTES));
       // A retry gets the subscription of an earlier run, whatever would refuse it now: only this answer has the secret.
@@ -120,12 +114,12 @@ export function webhookService(
       return { ...subscriptionMessage(made), secret, note: 'Store this secret now: it is not shown again.' };
     },
 
-    listWebhooks: async (request: ListWebhooksRequest, call: Call) => {
+    listWebhooks: async (request, call) => {
       const found = await subscriptions.ofActor(call.walk, callerOf(call).actorId, checkListPage(request));
       return { count: found.length, subscriptions: found.map(subscriptionMessage) };
     },
 
-    deleteWebhook: async (request: DeleteWebhookRequest, call: Call) => {
+    deleteWebhook: async (request, call) => {
       const { id } = await owned(call, request.id);
       const at = isoTime(call.now);
       let wasInForce: boolean;
@@ -141,7 +135,7 @@ export function webhookService(
       return {};
     },
 
-    listWebhookDeliveries: async (request: ListWebhookDeliveriesRequest, call: Call) => {
+    listWebhookDeliveries: async (request, call) => {
       const page = checkListPage(request);
       const subscription = await owned(call, request.id);
       const found = await deliveries.ofSubscription(call.walk, subscription.id, page);
@@ -152,13 +146,13 @@ export function webhookService(
       };
     },
 
-    testWebhook: async (request: TestWebhookRequest, call: Call) => {
+    testWebhook: async (request, call) => {
       const subscription = await inForce(call, request.id);
       const ping = { eventId: call.newId(), eventType: 'PING', place: null, eventCreatedAt: isoTime(call.now) };
       return queue(call, { ...asked(call, subscription.id), ...ping });
     },
 
-    redeliverWebhook: async (request: RedeliverWebhookRequest, call: Call) => {
+    redeliverWebhook: async (request, call) => {
       const deliveryId = checkUuid('delivery_id', request.deliveryId);
       const subscription = await inForce(call, request.id);
       const first = await deliveries.get(call.walk, subscription.id, deliveryId);
@@ -167,7 +161,7 @@ export function webhookService(
       if (place !== null) call.named(place.ledgerId);
       return queue(call, { ...asked(call, subscription.id), eventId, eventType, place, eventCreatedAt });
     },
-  };
+  } satisfies Partial<HandlersOf<typeof WebhookService>>;
 }
 
 function hasEnded(): LedgerError {

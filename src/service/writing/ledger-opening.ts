@@ -1,6 +1,6 @@
 import type { Directory } from '../../actors/routing/directory.ts';
 import { LedgerError } from '../../domain/errors.ts';
-import type { LedgerFacts } from '../../domain/event/facts.ts';
+import { type LedgerFacts, noFacts } from '../../domain/event/facts.ts';
 import type { OpenLedger } from '../../domain/ledger/command.ts';
 import type { Call } from '../calls/call.ts';
 import { callerOf } from '../calls/caller.ts';
@@ -10,19 +10,7 @@ import type { LedgerReading } from '../reading/ledger-reading.ts';
 type OpeningFacts = OpenLedger['facts'];
 
 export function facts(type: OpeningFacts['type'], present: Partial<OpeningFacts>): OpeningFacts {
-  return {
-    buyerActorId: null,
-    supplierActorId: null,
-    buyerOrganizationId: null,
-    supplierOrganizationId: null,
-    primaryActorId: null,
-    counterpartyActorId: null,
-    organizationId: null,
-    entityId: null,
-    purpose: null,
-    ...present,
-    type,
-  };
+  return { ...noFacts, ...present, type };
 }
 
 export type LedgerOpening = ReturnType<typeof ledgerOpening>;

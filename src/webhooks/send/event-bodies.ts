@@ -1,6 +1,7 @@
 import type { LedgerEvent } from '../../domain/event/event.ts';
 import { checkChain } from '../../domain/event/integrity.ts';
 import { CorruptRow, parseRow } from '../../domain/event/row.ts';
+import type { MemoryBudget } from '../../runtime/limits/memory-budget.ts';
 import type { DeliveryRecord } from '../../service/webhooks/delivery-record.ts';
 import type { LedgerStore } from '../../store/ledger-store.ts';
 import { eventBody } from './delivery-body.ts';
@@ -13,14 +14,16 @@ interface ReadyBody {
 
 const keptMaxBytes = 8 * 1024 * 1024;
 
-/** Bodies made from the log. Deliveries that were recorded together have the same one, at about the same time. */
+/** Bodies made from the log; the memory budget counts them as `queue`. Deliveries that were recorded together have the same one, at about the same time. */
 export class EventBodies {
   readonly #ledgers: LedgerStore;
+  readonly #memory: MemoryBudget;
   readonly #kept = new Map<string, ReadyBody>();
   #keptBytes = 0;
 
-  constructor(ledgers: LedgerStore) {
+  constructor(ledgers: LedgerStore, memory: MemoryBudget) {
     this.#ledgers = ledgers;
+    this.#memory = memory;
   }
 
   /** null: the stored event is missing or damaged, and must not be sent. */
@@ -40,10 +43,12 @@ export class EventBodies {
     if (this.#kept.has(key)) return;
     this.#kept.set(key, made);
     this.#keptBytes += made.bytes.length;
+    this.#memory.add('queue', made.bytes.length);
     for (const [oldest, body] of this.#kept) {
       if (this.#keptBytes <= keptMaxBytes) return;
       this.#kept.delete(oldest);
       this.#keptBytes -= body.bytes.length;
+      this.#memory.release('queue', body.bytes.length);
     }
   }
 }

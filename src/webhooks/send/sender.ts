@@ -1,30 +1,43 @@
+import { nextAttemptMs } from '../../domain/values/delivery-schedule.ts';
 import { isoTime } from '../../domain/values/time.ts';
 import type { BackgroundLimiter } from '../../runtime/background-limiter.ts';
-import type { Clock } from '../../runtime/clock/clock.ts';
+import { type Clock, sleep } from '../../runtime/clock/clock.ts';
 import { FairPlaces } from '../../runtime/limits/fair-places.ts';
+import type { MemoryBudget } from '../../runtime/limits/memory-budget.ts';
 import type { Log } from '../../runtime/telemetry/log.ts';
 import type { Deliveries } from '../../service/webhooks/deliveries.ts';
 import { type DeliveryRecord, isNew } from '../../service/webhooks/delivery-record.ts';
-import type { PendingDelivery } from '../../service/webhooks/due-deliveries.ts';
+import type { HeldDelivery, PendingDelivery } from '../../service/webhooks/due-deliveries.ts';
 import type { SubscriptionRecord } from '../../service/webhooks/subscription-record.ts';
-import type { AttemptOutcome } from './attempt.ts';
-import { AttemptRecorder } from './attempt-recording.ts';
+import { type AttemptOutcome, afterAttempt } from './attempt.ts';
 import { FairQueue } from './fair-queue.ts';
-import { type LedgerQueue, SubscriptionQueue, windowOf } from './subscription-queue.ts';
+import { type AttemptMade, type LedgerQueue, SubscriptionQueue, windowOf } from './subscription-queue.ts';
 import type { AttemptResult } from './target-health.ts';
 
 /** Pause after a failure of the store. */
 const retryMs = 1_000;
+/**
+ * Successful attempts of a ledger queue are recorded together: at this number, after this time, or at its end. As many
+ * may be on the way to the store. A crash may repeat all of these.
+ */
+export const recordedTogetherMax = 16;
+const recordedWithinMs = 50;
+/** How often a record is written before its delivery is sent again. */
+const recordTriesMax = 5;
 /** Main thread time of a delivery, measured: body, signatures, request, answer, record, reading the next. */
 const sendCostMs = 0.3;
 /** The same of looking for deliveries to send, without reading them. */
 const loadCostMs = 0.2;
 /** Windows that are read at once, of all owners and of one. Thousands of subscriptions may be woken at once. */
 const loadsAtOnce = { total: 8, perCaller: 4 };
+/** Roughly what a delivery holds in memory, in whole units of the memory budget. */
+const deliveryBytes = 1_024;
 
 interface SenderParts {
   readonly deliveries: Deliveries;
   readonly limiter: BackgroundLimiter;
+  /** Counts the deliveries in memory as `queue`. */
+  readonly memory: MemoryBudget;
   readonly clock: Clock;
   readonly log: Log;
   subscription(id: string): SubscriptionRecord | undefined;
@@ -52,7 +65,6 @@ export class Sender {
   readonly #parts: SenderParts;
   readonly #subscriptions = new Map<string, SubscriptionQueue>();
   readonly #fairQueue: FairQueue<LedgerQueue>;
-  readonly #recorder: AttemptRecorder;
   /** Owners are served in rotation. */
   readonly #loads = new FairPlaces(loadsAtOnce);
   readonly #underWay = new Set<Promise<void>>();
@@ -63,18 +75,17 @@ export class Sender {
   constructor(parts: SenderParts) {
     this.#parts = parts;
     this.#fairQueue = new FairQueue({ clock: parts.clock, freed: () => this.#dispatch() });
-    this.#recorder = new AttemptRecorder({
-      deliveries: parts.deliveries,
-      clock: parts.clock,
-      log: parts.log,
-      isStopped: () => this.#stopped,
-      track: (work) => this.#track(work),
-      recorded: (queue, deliveryId, wakeAtMs) => this.#recorded(queue, deliveryId, wakeAtMs),
-    });
   }
 
   get held(): number {
     return this.#held;
+  }
+
+  #addHeld(deliveries: number): void {
+    this.#held += deliveries;
+    const bytes = Math.abs(deliveries) * deliveryBytes;
+    if (deliveries > 0) this.#parts.memory.add('queue', bytes);
+    else this.#parts.memory.release('queue', bytes);
   }
 
   wake(subscriptionId: string): void {
@@ -94,9 +105,9 @@ export class Sender {
     this.#subscriptions.delete(subscriptionId);
     queue.cancelAlarm();
     for (const ledger of queue.ledgers.values()) {
-      this.#recorder.record(ledger);
+      this.#record(ledger);
       for (const { delivery } of ledger.waiting) queue.held.delete(delivery.id);
-      this.#held -= ledger.waiting.length;
+      this.#addHeld(-ledger.waiting.length);
       ledger.waiting.length = 0;
     }
   }
@@ -106,7 +117,7 @@ export class Sender {
     this.#stopped = true;
     for (const queue of this.#subscriptions.values()) {
       queue.cancelAlarm();
-      for (const ledger of queue.ledgers.values()) this.#recorder.record(ledger);
+      for (const ledger of queue.ledgers.values()) this.#record(ledger);
     }
     while (this.#underWay.size > 0) await Promise.all(this.#underWay);
   }
@@ -176,7 +187,7 @@ export class Sender {
       const { id } = pending.delivery;
       if (queue.held.has(id) || queue.recordedMeanwhile.has(id)) continue;
       const ledger = queue.add(pending);
-      this.#held += 1;
+      this.#addHeld(1);
       if (!ledger.isSending && ledger.waiting.length === 1) this.#fairQueue.ready(ledger);
     }
   }
@@ -203,7 +214,7 @@ export class Sender {
     const pending = ledger.waiting.shift();
     if (pending === undefined) {
       // The subscription was dropped while the queue waited for a slot.
-      this.#recorder.record(ledger);
+      this.#record(ledger);
       this.#fairQueue.end(ledger, 'not_asked');
       return;
     }
@@ -220,18 +231,76 @@ export class Sender {
     if (outcome?.kind === 'gone') this.#track(this.#parts.gone(queue.id));
     this.#dispatch();
     ledger.unrecorded.push({ pending, outcome, endedMs: this.#parts.clock.now() });
-    await this.#recorder.inTime(ledger, outcome?.kind === 'delivered');
+    await this.#recordInTime(ledger, outcome?.kind === 'delivered');
     ledger.isSending = false;
     if (ledger.waiting.length > 0) this.#fairQueue.ready(ledger);
     else queue.ledgers.delete(ledger.ledgerId);
     this.#dispatch();
   }
 
+  /**
+   * Called after each attempt of a ledger queue. Records its attempts now, or together with later ones if `mayWait` or
+   * a record is being written. Waits if too many are not recorded, so that sending does not run too far ahead.
+   */
+  async #recordInTime(ledger: LedgerQueue, mayWait: boolean): Promise<void> {
+    const isLast = ledger.waiting.length === 0 || this.#stopped;
+    if (isLast || (!mayWait && ledger.recording === null)) return this.#record(ledger);
+    if (ledger.unrecorded.length < recordedTogetherMax) {
+      ledger.stopTimer ??= this.#parts.clock.after(recordedWithinMs, () => this.#record(ledger));
+      return;
+    }
+    await ledger.recording;
+    this.#record(ledger);
+  }
+
+  #record(ledger: LedgerQueue): void {
+    ledger.stopTimer?.();
+    ledger.stopTimer = null;
+    if (ledger.unrecorded.length === 0) return;
+    const settled = ledger.unrecorded.splice(0).map((made) => this.#settle(ledger.subscription, made));
+    for (const one of settled) this.#track(one);
+    const recording = Promise.allSettled([ledger.recording, ...settled]).then(() => {
+      if (ledger.recording === recording) ledger.recording = null;
+    });
+    ledger.recording = recording;
+  }
+
+  async #settle(queue: SubscriptionQueue, { pending, outcome, endedMs }: AttemptMade): Promise<void> {
+    const { clock } = this.#parts;
+    const { id, attempts } = pending.delivery;
+    if (outcome === null) return this.#recorded(queue, id, clock.now() + retryMs);
+    const changed = afterAttempt(pending.delivery, outcome, endedMs, nextAttemptMs(attempts + 1, endedMs));
+    const next = changed.nextAttemptAt === null ? null : Date.parse(changed.nextAttemptAt);
+    this.#recorded(queue, id, (await this.#replace(pending, changed)) ? next : clock.now() + retryMs);
+  }
+
+  /**
+   * true: the record is stored, or another node or call has changed the delivery meanwhile, and nothing is written.
+   * false: the store does not accept the record. The delivery stays PENDING and is sent again; receivers recognize it
+   * by its `webhook-id`.
+   */
+  async #replace(held: HeldDelivery, changed: DeliveryRecord): Promise<boolean> {
+    const { deliveries, clock, log } = this.#parts;
+    for (let tries = 1; ; tries++) {
+      try {
+        await deliveries.replace(held, changed, clock.now());
+        return true;
+      } catch (error) {
+        if (tries >= recordTriesMax || this.#stopped) {
+          log.warn({ err: error, delivery_id: changed.id }, 'an attempt could not be recorded');
+          return false;
+        }
+        await sleep(clock, retryMs);
+      }
+    }
+  }
+
+  /** The record is stored, or could not be. `wakeAtMs`: when to look at the delivery again. null: never. */
   #recorded(queue: SubscriptionQueue, deliveryId: string, wakeAtMs: number | null): void {
     if (queue.isLoading) queue.recordedMeanwhile.add(deliveryId);
     if (wakeAtMs !== null) this.#setAlarm(queue, wakeAtMs);
     queue.held.delete(deliveryId);
-    this.#held -= 1;
+    this.#addHeld(-1);
     this.#refill(queue);
   }
 

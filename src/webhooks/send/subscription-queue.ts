@@ -32,7 +32,6 @@ export interface LedgerQueue {
   /** Attempts that wait to be recorded together, and what cancels the timer that will record them. */
   readonly unrecorded: AttemptMade[];
   stopTimer: (() => void) | null;
-  /** The records that are being written. */
   recording: Promise<void> | null;
 }
 

@@ -10,7 +10,6 @@ import { pageCharsMax } from '../../store/pages.ts';
 import type { Cursor, Cursors } from './cursor-record.ts';
 import { type CursorStart, cursorToStartAt } from './cursor-start.ts';
 import { type FanOutParts, fanOut } from './fan-out.ts';
-import type { LedgerBarriers } from './ledger-barriers.ts';
 import { LedgerRotation } from './ledger-rotation.ts';
 import { changesBy } from './read-spans.ts';
 import type { SubscriptionIndex } from './subscription-index.ts';
@@ -20,21 +19,29 @@ const rangeEventsMax = 64;
 /** More would only wait for the same disk. */
 const rotationBounds = { ledgersAtOnce: 4, ofOneOwner: 3 };
 const cursorsMax = 20_000;
+const barriersAtOnce = 8;
+/** A forgotten ledger needs another barrier: a read, if its actor is in memory. */
+const certainMax = 20_000;
 /** Pause after a failure of the store. */
 const retryMs = 1_000;
 /** Main thread time of reading and parsing a row, measured. */
 const eventCostMs = 0.03;
+/** The same of a read barrier. */
+const barrierCostMs = 0.5;
 
 interface LedgerTailParts extends Omit<FanOutParts, 'now'> {
   readonly cursors: Cursors;
   readonly index: SubscriptionIndex;
-  readonly barriers: Pick<LedgerBarriers, 'reaches' | 'ask'>;
   readonly limiter: BackgroundLimiter;
   readonly clock: Clock;
   readonly log: Log;
   ownsShardOf(id: string): boolean;
   /** See InFlightWrites. */
   underWayFrom(ledgerId: string): number | null;
+  /** The newest seq that this node has answered lately. */
+  newestAnswered(ledgerId: string): number | null;
+  /** See LedgerActor. */
+  readBarrier(ledgerId: string): Promise<number>;
   /** Resolves when every subscription created before the call is in memory, or the node stops. */
   upToDate(): Promise<void>;
   queued(subscriptionId: string): void;
@@ -54,6 +61,10 @@ export class LedgerTail {
   readonly #cursors = new RecentMap<string, Cursor>(cursorsMax);
   /** Behind the last range whose records this node has stored, though its cursor may not have moved. */
   readonly #recorded = new RecentMap<string, number>(cursorsMax);
+  /** Up to which seq a read barrier found the events of a ledger certain. */
+  readonly #certain = new RecentMap<string, number>(certainMax);
+  readonly #waitingForBarrier = new Set<string>();
+  readonly #askingBarrier = new Set<string>();
   #isOpen = false;
   #stopped = false;
   #idle = Promise.withResolvers<void>();
@@ -88,6 +99,13 @@ export class LedgerTail {
     if (this.#heldBack.delete(ledgerId)) this.wake(ledgerId);
   }
 
+  /** Asks the ledger's actor for a read barrier, and wakes the ledger when it has answered. */
+  askBarrier(ledgerId: string): void {
+    if (this.#stopped || this.#askingBarrier.has(ledgerId)) return;
+    this.#waitingForBarrier.add(ledgerId);
+    this.#askNextBarrier();
+  }
+
   /** The first seq that may lack delivery records. Deliveries from there on wait, so that order holds. */
   async position(ledgerId: string): Promise<number> {
     const known = this.#cursors.get(ledgerId) ?? (await this.#parts.cursors.get(ledgerId));
@@ -103,6 +121,7 @@ export class LedgerTail {
 
   async stop(): Promise<void> {
     this.#stopped = true;
+    this.#waitingForBarrier.clear();
     await this.#idle.promise;
   }
 
@@ -137,7 +156,7 @@ export class LedgerTail {
 
   /** Fans out one range. Returns whether there may be more events. */
   async #advance(ledgerId: string): Promise<boolean> {
-    const { ledgers, index, barriers, limiter, cursors, ownsShardOf, queued } = this.#parts;
+    const { ledgers, index, limiter, cursors, ownsShardOf, queued } = this.#parts;
     await limiter.take(rangeEventsMax * eventCostMs);
     if (!index.isWatched(ledgerId)) {
       this.#cursors.delete(ledgerId);
@@ -152,8 +171,8 @@ export class LedgerTail {
     const found = await ledgers.read(ledgerId, cursor.nextSeq, rangeEventsMax, pageCharsMax);
     const entries = this.#answered(ledgerId, found);
     const last = entries.at(-1);
-    const isCertain = last === undefined || barriers.reaches(ledgerId, last.seq);
-    if (!isCertain) barriers.ask(ledgerId);
+    const isCertain = last === undefined || this.#isCertain(ledgerId, last.seq);
+    if (!isCertain) this.askBarrier(ledgerId);
     if (last === undefined || !isCertain) {
       this.#cursors.set(ledgerId, cursor);
       return false;
@@ -200,6 +219,40 @@ export class LedgerTail {
     if (underWayFrom === null || (entries.at(-1)?.seq ?? -1) < underWayFrom) return entries;
     this.#heldBack.add(ledgerId);
     return entries.filter(({ seq }) => seq < underWayFrom);
+  }
+
+  #askNextBarrier(): void {
+    for (const ledgerId of this.#waitingForBarrier) {
+      if (this.#askingBarrier.size >= barriersAtOnce) return;
+      this.#waitingForBarrier.delete(ledgerId);
+      this.#askingBarrier.add(ledgerId);
+      void this.#askActor(ledgerId);
+    }
+  }
+
+  async #askActor(ledgerId: string): Promise<void> {
+    const { limiter, clock, log, ownsShardOf, readBarrier } = this.#parts;
+    try {
+      await limiter.take(barrierCostMs);
+      if (ownsShardOf(ledgerId) && !this.#stopped) {
+        this.#certain.set(ledgerId, await readBarrier(ledgerId));
+        this.wake(ledgerId);
+      }
+    } catch (error) {
+      log.warn({ err: error, ledger_id: ledgerId }, 'a read barrier of a ledger failed; it is tried again');
+      clock.after(retryMs, () => this.askBarrier(ledgerId));
+    }
+    this.#askingBarrier.delete(ledgerId);
+    this.#askNextBarrier();
+  }
+
+  /**
+   * Whether the events of the ledger up to `seq` are certain. Those that this node has answered are. The log may also
+   * show events of another node, or of this one before it started, whose projections are not stored yet: access to them
+   * cannot be checked. And a write with an unknown outcome may still land. A read barrier settles both.
+   */
+  #isCertain(ledgerId: string, seq: number): boolean {
+    return Math.max(this.#parts.newestAnswered(ledgerId) ?? -1, this.#certain.get(ledgerId) ?? -1) >= seq;
   }
 
   /** The stored cursor, so that ranges begin at the same places again. 'overtaken': another node has stored one. */

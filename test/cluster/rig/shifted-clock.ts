@@ -3,7 +3,7 @@ import { join } from 'node:path';
 
 /**
  * Imported into a node before all other modules. It sets Date.now() ahead by the milliseconds in a file, which is read
- * again and again: `clock-ahead-ms` in the data directory.
+ * again and again: `clock-ahead-ms` in the data directory. Negative: behind.
  */
 const file = join(process.env.DATA_DIR ?? '', 'clock-ahead-ms');
 const lookEveryMs = 50;

@@ -4,6 +4,8 @@ import { append, type Master, type Order } from '../parties.ts';
 
 /** What an attack did to a node and to an honest actor beside it. */
 interface Effects {
+  /** What the attack resolved to, such as the bytes that it sent. */
+  readonly attackCount: number;
   readonly rssBeforeMib: number;
   readonly rssMostMib: number;
   readonly rssAfterMib: number;
@@ -27,7 +29,7 @@ const appendsPerSecond = 50;
 /** Runs an attack beside honest appends and /v1/health; looks at the node's memory for `calmMs` after it. */
 export async function effectsOf(
   node: AttackedNode,
-  attack: (signal: AbortSignal) => Promise<unknown>,
+  attack: (signal: AbortSignal) => Promise<number>,
   attackMs: number,
   calmMs: number,
 ): Promise<Effects> {
@@ -64,12 +66,21 @@ export async function effectsOf(
   }
   await health;
   stop.abort();
-  await Promise.all([attacking, ...running]);
+  const [attackCount] = await Promise.all([attacking, ...running]);
   await delay(calmMs);
   times.sort((a, b) => a - b);
   const appendP99Ms = times[Math.floor(times.length * 0.99)] ?? 0;
   const rssAfterMib = rssMib(node.pid);
-  return { rssBeforeMib, rssMostMib, rssAfterMib, healthSlowestMs, appends: times.length, appendP99Ms, failures };
+  return {
+    attackCount,
+    rssBeforeMib,
+    rssMostMib,
+    rssAfterMib,
+    healthSlowestMs,
+    appends: times.length,
+    appendP99Ms,
+    failures,
+  };
 }
 
 /** What a process has in memory, MiB. Throws when it has ended. */

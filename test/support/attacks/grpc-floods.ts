@@ -1,5 +1,6 @@
+import type { AskedCall } from './grpc-answered.ts';
 import { type Attacker, attackerOf, type GrpcTarget, onConnections, untilClosed } from './grpc-connections.ts';
-import { callHeaders, endHeaders, frame, frameType, headerBlock, settings } from './http2-frames.ts';
+import { callHeaders, endHeaders, frame, frameType, grpcMessage, headerBlock, settings } from './http2-frames.ts';
 
 const times = (count: number, bytes: Buffer): Buffer => Buffer.concat(Array.from({ length: count }, () => bytes));
 
@@ -12,6 +13,9 @@ const pings = times(1_000, frame(frameType.ping, 0, 0, Buffer.alloc(8)));
 const changes = times(1_000, settings({ 4: 65_535 }));
 const fields = headerBlock(Object.fromEntries(Array.from({ length: 80 }, (_, at) => [`name-${at}`, 'b'.repeat(150)])));
 
+const health = '/svc.v1.HealthService/GetHealth';
+export const asked: readonly AskedCall[] = [{ path: health, body: grpcMessage(Buffer.alloc(0)), minBytes: 5 }];
+
 /** Floods of frames that cost the node more than their sender. */
 export const floods = {
   PING: (attacker: Attacker) => pour(attacker, pings, 1_000),
@@ -21,7 +25,7 @@ export const floods = {
     await pour(attacker, frame(frameType.continuation, 0, 1, fields), 2_000);
   },
   'calls that are reset': async (attacker: Attacker) => {
-    const headers = callHeaders('/svc.v1.HealthService/GetHealth');
+    const headers = callHeaders(health);
     for (let turn = 0; turn < 100; turn += 1) {
       const calls = Array.from({ length: 100 }, () => {
         const id = attacker.nextStream();

@@ -1,4 +1,5 @@
 import { gzipSync } from 'node:zlib';
+import type { AskedCall } from './grpc-answered.ts';
 import { type GrpcTarget, onConnections, untilClosed } from './grpc-connections.ts';
 import { callHeaders, data, endHeaders, frame, frameType, grpcMessage } from './http2-frames.ts';
 
@@ -27,13 +28,28 @@ const kinds: readonly Unfinished[] = [
   { path: '/none', headers: { 'content-type': 'text/plain' }, body: start },
 ];
 
-/** Messages that begin and do not end, of calls of all kinds and without a credential. */
-export function run(target: GrpcTarget, signal: AbortSignal, connections: number): Promise<number> {
+const known = [...new Set(kinds.map(({ path }) => path))].filter((path) => path !== '/none');
+const empty = grpcMessage(Buffer.alloc(0));
+export const askedWith = (credential: Readonly<Record<string, string>>): readonly AskedCall[] =>
+  known.map((path) => ({ path, headers: credential, body: empty }));
+
+/**
+ * Messages that begin and do not end, of calls of all kinds. `credentials`: headers, of which each connection has one
+ * of the list; by default none.
+ */
+export function run(
+  target: GrpcTarget,
+  signal: AbortSignal,
+  connections: number,
+  credentials: readonly Readonly<Record<string, string>>[] = [{}],
+): Promise<number> {
+  let begun = 0;
   return onConnections(target, signal, connections, async (attacker) => {
+    const credential = credentials[begun++ % credentials.length];
     for (let call = 0; call < 900 && !attacker.socket.destroyed; call += 1) {
       const id = attacker.nextStream();
       const { path, headers, body } = kinds[call % kinds.length] ?? { path: '/', headers: {}, body: start };
-      await attacker.send(frame(frameType.headers, endHeaders, id, callHeaders(path, headers)));
+      await attacker.send(frame(frameType.headers, endHeaders, id, callHeaders(path, { ...headers, ...credential })));
       await attacker.send(data(id, body));
     }
     await Promise.race([untilClosed(attacker), new Promise((resolve) => setTimeout(resolve, 35_000).unref())]);

@@ -1,3 +1,4 @@
+import type { AskedCall } from './grpc-answered.ts';
 import { type GrpcTarget, onConnections, untilClosed } from './grpc-connections.ts';
 import { callHeaders, data, endHeaders, frame, frameType, grpcMessage } from './http2-frames.ts';
 
@@ -13,6 +14,7 @@ const calls = [
   { path: '/grpc.health.v1.Health/Check', body: unknown },
   { path: '/none', body: empty },
 ];
+export const asked: readonly AskedCall[] = calls.filter(({ path }) => path !== '/none');
 
 /** Whole calls of which nobody takes the answer: the socket is not read. */
 export function run(target: GrpcTarget, signal: AbortSignal, connections: number): Promise<number> {

@@ -114,11 +114,13 @@ export interface ReadAttackOptions {
   readonly statuses?: ReadStatuses;
   /** Events of the ledger. */
   readonly events?: number;
+  /** Called when the ledger is filled and a first read was answered. */
+  readonly begun?: () => void;
 }
 
 /**
- * Reads again and again on so many connections, without a pause, until the signal ends. Throws where the read itself is
- * wrong, such as one of a ledger that is not there.
+ * Reads again and again on so many connections, without a pause, until the signal ends, once a first read was answered
+ * with 200. Throws where the read itself is wrong, such as one of a ledger that is not there.
  */
 export async function readOn(
   { httpUrl }: ReadTarget,
@@ -126,17 +128,27 @@ export async function readOn(
   query: string,
   signal: AbortSignal,
   connections: number,
-  statuses: ReadStatuses,
+  { statuses = new Map(), begun }: ReadAttackOptions,
   abandonAfterMs: number | null = null,
 ): Promise<void> {
+  const url = `${httpUrl}${ledger.path}?${query}`;
+  const throwUnlessRead = (status: number): void => {
+    if (status >= 400 && status < 500 && status !== 429) throw new Error(`A read of the attack was answered ${status}`);
+  };
+  const first = new Agent();
+  for (let status = 0; status !== 200 && !signal.aborted; ) {
+    status = await readOnce(url, ledger.apiKeys[0] ?? '', first, signal, null);
+    throwUnlessRead(status);
+    if (status !== 200) await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+  if (!signal.aborted) begun?.();
   const one = async (_: unknown, at: number): Promise<void> => {
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     const apiKey = ledger.apiKeys[at % ledger.apiKeys.length] ?? '';
     while (!signal.aborted) {
-      const status = await readOnce(`${httpUrl}${ledger.path}?${query}`, apiKey, agent, signal, abandonAfterMs);
+      const status = await readOnce(url, apiKey, agent, signal, abandonAfterMs);
       if (signal.aborted) break;
-      if (status >= 400 && status < 500 && status !== 429)
-        throw new Error(`A read of the attack was answered ${status}`);
+      throwUnlessRead(status);
       statuses.set(status, (statuses.get(status) ?? 0) + 1);
       // A refusal is answered at once: without this pause the attack would be one of small calls.
       if (status === 429 || status === 503) await new Promise((resolve) => setTimeout(resolve, 20));

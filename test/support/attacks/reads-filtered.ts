@@ -5,8 +5,12 @@ export async function run(
   target: ReadTarget,
   signal: AbortSignal,
   connections: number,
-  { statuses = new Map(), events = 3_000 }: ReadAttackOptions = {},
+  options: ReadAttackOptions = {},
 ): Promise<void> {
-  const ledger = await ownLedger(target, signal, { events, payloadBytes: 1_000, signed: false });
-  return readOn(target, ledger, 'event_type=NOPE', signal, connections, statuses);
+  const ledger = await ownLedger(target, signal, {
+    events: options.events ?? 3_000,
+    payloadBytes: 1_000,
+    signed: false,
+  });
+  return readOn(target, ledger, 'event_type=NOPE', signal, connections, options);
 }

@@ -5,8 +5,12 @@ export async function run(
   target: ReadTarget,
   signal: AbortSignal,
   connections: number,
-  { statuses = new Map(), events = 45 }: ReadAttackOptions = {},
+  options: ReadAttackOptions = {},
 ): Promise<void> {
-  const ledger = await ownLedger(target, signal, { events, payloadBytes: 240_000, signed: false });
-  return readOn(target, ledger, 'event_type=NOPE', signal, connections, statuses);
+  const ledger = await ownLedger(target, signal, {
+    events: options.events ?? 45,
+    payloadBytes: 240_000,
+    signed: false,
+  });
+  return readOn(target, ledger, 'event_type=NOPE', signal, connections, options);
 }

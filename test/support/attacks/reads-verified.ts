@@ -5,8 +5,8 @@ export async function run(
   target: ReadTarget,
   signal: AbortSignal,
   connections: number,
-  { statuses = new Map(), events = 1_000 }: ReadAttackOptions = {},
+  options: ReadAttackOptions = {},
 ): Promise<void> {
-  const ledger = await ownLedger(target, signal, { events, payloadBytes: 100, signed: true });
-  return readOn(target, ledger, 'verify=signatures', signal, connections, statuses);
+  const ledger = await ownLedger(target, signal, { events: options.events ?? 1_000, payloadBytes: 100, signed: true });
+  return readOn(target, ledger, 'verify=signatures', signal, connections, options);
 }

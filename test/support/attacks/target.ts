@@ -12,6 +12,24 @@ export interface AttackTarget {
 /** Runs until `signal` is aborted, with so many connections at a time. Resolves to the bytes that it sent. */
 export type Attack = (target: AttackTarget, signal: AbortSignal, connections: number) => Promise<number>;
 
+const documentMinBytes = 100_000;
+
+/**
+ * The request for the target's page, or for `path` where it has none, once it was answered: an attack that reads
+ * nothing cannot see that what it asks for is not there.
+ */
+export async function answeredRequest(target: AttackTarget, path: string): Promise<string> {
+  const page = target.page ?? { path, apiKey: null };
+  const credential = page.apiKey === null ? {} : { authorization: `Bearer ${page.apiKey}` };
+  const url = `http://${target.host}:${target.httpPort}${page.path}`;
+  const answer = await fetch(url, { headers: credential });
+  const bytes = (await answer.arrayBuffer()).byteLength;
+  if (!answer.ok || bytes < documentMinBytes)
+    throw new Error(`${page.path} was answered ${answer.status} with ${bytes} bytes`);
+  const fields = Object.entries({ host: 'a', ...credential }).map(([name, value]) => `${name}: ${value}\r\n`);
+  return `GET ${page.path} HTTP/1.1\r\n${fields.join('')}\r\n`;
+}
+
 /** A new connection is opened this long after the last one has ended. */
 const reopenMs = 50;
 /** A socket that reads nothing learns only from a write that its connection has ended. */

@@ -7,6 +7,8 @@ import type { Announcement } from '../../../cluster/placement/members.ts';
 import { defaultTimings } from '../../../cluster/placement/timings.ts';
 import { MemoryBudget } from '../../../src/runtime/limits/memory-budget.ts';
 import { settled } from '../../support/clock.ts';
+import { append } from '../../support/commands.ts';
+import { ownerPort } from '../../support/peer-ports.ts';
 import { rig } from '../../support/world.ts';
 
 const idleLeases: LeaseServer = {
@@ -51,6 +53,7 @@ async function joined(
     timings: defaultTimings,
     stopDelayMs: 0,
     clock,
+    now: () => clock.now(),
     monotonicMs: () => clock.now(),
     random: (bytes) => new Uint8Array(bytes),
     clockCheck,
@@ -125,6 +128,16 @@ test('a node whose clock is off raises one alarm, is not ready and gives its sha
   expect([await membership.readiness(), membership.isClockRight()]).toEqual([{ ready: true }, true]);
   expect(announced.at(-1)).toMatchObject({ draining: false, clockAheadMs: 20 });
   expect(alarms).toHaveLength(1);
+});
+
+test('a node whose clock is behind forwards commands with deadlines in the time of the store', async () => {
+  const { port, carried } = await ownerPort({ self: 'node-b' });
+  const { membership, clock } = await joined(
+    { members: [own, { ...own, id: 'node-b', address: `127.0.0.1:${port}` }] },
+    clockAhead(-4_000),
+  );
+  await membership.peers.ask('node-b', append({ deadline: clock.now() + 2_000 }));
+  expect(carried).toMatchObject([{ deadline: clock.now() + 6_000 }]);
 });
 
 test('nodes that are all off the store by the same time continue, and raise an alarm about the clock of the store', async () => {

@@ -1,8 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import { NotOwner } from '../../../src/actors/routing/peers.ts';
 import { LedgerError } from '../../../src/domain/errors.ts';
+import { type AppendEventsRequest, MasterService } from '../../../src/gen/svc/v1/masters_pb.ts';
 import { append, commandKey, stranger } from '../../support/commands.ts';
-import { failure, nodePort, ownerPort, peersTo } from '../../support/peer-ports.ts';
+import { callGrpc, grpcClient, openGrpcStream } from '../../support/grpc-client.ts';
+import { bearer, startListeningNode } from '../../support/listening-node.ts';
+import { failure, nodePort, ownerPort, peersAt, peersTo } from '../../support/peer-ports.ts';
+import { startMs } from '../../support/world.ts';
 
 describe('a command that is forwarded to another node', () => {
   test('is answered with the written event', async () => {
@@ -26,6 +30,41 @@ describe('a command that is forwarded to another node', () => {
     expect(await failure(peersTo(refusing.port).ask(append()))).toEqual(refusal);
   });
 
+  test('may be refused with 300 KB of details: a gRPC client gets 4 KiB, and its connection stays open', async () => {
+    const details = { expected_canonical_json: '"'.repeat(150_000), signing_key_id: 'key-1' };
+    const refusal = new LedgerError('invalid_signature', 'x'.repeat(70_000), details);
+    const owner = await nodePort({ carryOut: () => Promise.reject(refusal) });
+    const { ask, results } = peersTo(owner.port);
+    await using asked = await startListeningNode({
+      handlers: {
+        'MasterService.AppendEvent': () => ask(append()),
+        'MasterService.AppendEvents': async function* (requests: AsyncIterable<AppendEventsRequest>) {
+          for await (const { clientIndex } of requests) yield { clientIndex };
+        },
+      },
+    });
+    const client = grpcClient(asked.grpcAddress);
+    const others = Array.from({ length: 40 }, () => openGrpcStream(client, MasterService.method.appendEvents, bearer));
+    for (const stream of others) stream.on('error', () => {});
+    const answers = () =>
+      Promise.all(
+        others.map((stream) => {
+          stream.write({ clientIndex: 7n });
+          return new Promise((resolve) => stream.once('data', resolve).once('close', resolve));
+        }),
+      );
+    const all = others.map(() => expect.objectContaining({ clientIndex: 7n }));
+    expect(await answers()).toEqual(all);
+    const { info, error } = await callGrpc(client, MasterService.method.appendEvent, { payload: '{}' }, bearer);
+    const [trailer] = error?.metadata.get('grpc-status-details-bin') ?? [];
+    expect([info?.reason, info?.metadata.cut]).toEqual(['invalid_signature', 'message,expected_canonical_json']);
+    expect(trailer?.length).toBeLessThanOrEqual(4 * 1024);
+    expect(JSON.parse(info?.metadata.details ?? '')).toMatchObject({ signing_key_id: 'key-1' });
+    expect(await answers()).toEqual(all);
+    expect(results).toEqual(['answered']);
+    client.close();
+  });
+
   test('is answered with the owner of the shard by a node that does not own it', async () => {
     const owners = ['node-b', null];
     const far = await nodePort({ carryOut: () => Promise.reject(new NotOwner(owners.shift() ?? null)) });
@@ -45,6 +84,21 @@ describe('a command that is forwarded to another node', () => {
     expect(String((error as Error).message)).not.toMatch(/password/);
     expect(failed).toEqual([cause]);
   });
+
+  test.each([
+    ['an hour ahead', 3_600_000],
+    ['an hour behind', -3_600_000],
+  ])(
+    'is carried out in time if the clock of this node is %s, and refused if it waited too long',
+    async (_, aheadMs) => {
+      const { port, carried } = await ownerPort();
+      const peers = peersAt({ port }, { storeAheadMs: () => -aheadMs });
+      const within = (ms: number) => peers.ask('node-a', append({ deadline: startMs + aheadMs + ms }));
+      await expect(within(9_000)).resolves.toMatchObject({ replayed: false });
+      await expect(within(-1)).rejects.toMatchObject({ code: 'unavailable' });
+      expect(carried.map(({ deadline }) => deadline)).toEqual([startMs + 9_000, startMs - 1]);
+    },
+  );
 
   test('keeps its order', async () => {
     const { port, log, carried } = await ownerPort();

@@ -35,6 +35,9 @@ test('17 healthy receivers get all events in order, and 2 dead ones and a slow o
   }
   expect(await statuses(refusing)).toEqual(all('PENDING 0'));
   expect(world.webhooks.held).toBeLessThanOrEqual(2 * 32);
+  const bodies = new Set(world.posts.map(({ raw }) => raw.toString()));
+  const bodyBytes = [...bodies].reduce((sum, body) => sum + Math.ceil(Buffer.byteLength(body) / 64) * 64, 0);
+  expect(world.memory.heldBytes('queue')).toBe(world.webhooks.held * 1_024 + bodyBytes);
 
   await world.advance(60_050);
   // Twelve answers of five seconds in a minute, one after another, and the time that records may wait. Refused
@@ -53,4 +56,6 @@ test('17 healthy receivers get all events in order, and 2 dead ones and a slow o
   expect(await statuses(dead)).toEqual(all('FAILED 4'));
   expect(world.posts.filter(({ url }) => url === dead)).toHaveLength(5 * events);
   expect(world.webhooks.held).toBe(0);
+  // The bodies are kept for further deliveries.
+  expect(world.memory.heldBytes('queue')).toBe(bodyBytes);
 });

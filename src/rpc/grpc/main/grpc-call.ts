@@ -75,7 +75,6 @@ abstract class GrpcCall implements IncomingCall {
     if (!isArriving) this.#request = Buffer.from(frame.bytes());
   }
 
-  /** Called when the caller has gone. */
   abstract gone(): void;
 
   /** Returns null if the call is over. */

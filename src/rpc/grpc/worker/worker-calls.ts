@@ -14,7 +14,7 @@ import {
   workerCommand,
   workerEvent,
 } from '../frames.ts';
-import type { CallStream, Status } from './call-stream.ts';
+import type { CallStream } from './call-stream.ts';
 
 export type UnaryCall = ServerUnaryCall<Buffer, Buffer>;
 export type StreamCall = ServerWritableStream<Buffer, Buffer> | ServerDuplexStream<Buffer, Buffer>;
@@ -76,20 +76,6 @@ export class WorkerUnaryCall implements WorkerCall {
     } else {
       this.#callback(errorOf(frame));
     }
-    return true;
-  }
-}
-
-/** The main thread makes the status. */
-export class WorkerRefusedCall implements WorkerCall {
-  readonly #send: (status: Status) => void;
-
-  constructor(send: (status: Status) => void) {
-    this.#send = send;
-  }
-
-  handle(_kind: number, frame: FrameReader): boolean {
-    this.#send(errorOf(frame));
     return true;
   }
 }
@@ -228,7 +214,7 @@ function metadataOf(frame: FrameReader): Metadata {
 }
 
 /** The error in the form that grpc-js sends, with ErrorInfo in the trailers. */
-function errorOf(frame: FrameReader) {
+export function errorOf(frame: FrameReader) {
   const code = frame.u8();
   const metadata = metadataOf(frame);
   const details = frame.bytes().toString();

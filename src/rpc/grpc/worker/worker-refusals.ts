@@ -8,11 +8,11 @@ import type { GrpcMethod } from '../worker-messages.ts';
 import type { CallStream, RefusedStatus, Status } from './call-stream.ts';
 import { asIs, beginningInterceptor, callStreamOf, countingInterceptor, watchCallStreams } from './call-streams.ts';
 import {
+  errorOf,
   headerListOfStream,
   headerOf,
   type StreamCall,
   WorkerArrivingCall,
-  WorkerRefusedCall,
   WorkerStreamCall,
 } from './worker-calls.ts';
 
@@ -153,12 +153,14 @@ function refuse(
     writer.frame(workerEvent.cut, workerCall.number).u8(status.code).texts([code, message, bound]);
     return;
   }
+  const number = calls.add({
+    handle(_kind, frame) {
+      send(errorOf(frame));
+      return true;
+    },
+  });
   const texts = [route, code, message, sentIdOf(stream), bound];
-  writer
-    .frame(workerEvent.refused, calls.add(new WorkerRefusedCall(send)))
-    .u8(status.code)
-    .f64(ms)
-    .texts(texts);
+  writer.frame(workerEvent.refused, number).u8(status.code).f64(ms).texts(texts);
 }
 
 /** Whether the main thread waits for more of the call's requests. */

@@ -16,6 +16,9 @@ class StalledSocket extends EventEmitter {
   destroy(): void {
     this.destroyed = true;
   }
+  resetAndDestroy(): void {
+    this.destroyed = true;
+  }
 }
 
 test('a connection that takes nothing is ended in time, also if the first look at it was some milliseconds late', async () => {

@@ -58,7 +58,11 @@ function ask(request: string): Socket {
 /** Waits until the node has ended what waits for clients, and the connection, which nobody has read from until then. */
 async function ended(socket: Socket): Promise<void> {
   await expect.poll(() => memory.heldBytes('answer')).toBe(0);
-  await once(socket.resume(), 'close');
+  await untilClosed(socket);
+}
+/** Waits until a connection has ended, in order or by a reset. */
+async function untilClosed(socket: Socket): Promise<void> {
+  await new Promise((resolve) => socket.once('close', resolve).resume());
 }
 /** Holds a part of the budget until it is disposed of. */
 function fill(kind: 'read' | 'answer', mebibytes: number): Disposable {
@@ -145,7 +149,7 @@ test('a node that is nearly full ends the connection that holds most, and no oth
   await delay(limits.answerSweepMs + 300);
   aheadMs = limits.answerStallFullMs;
   await expect.poll(() => memory.heldBytes('answer'), { timeout: 5_000 }).toBeLessThan(MiB);
-  await once(large.resume(), 'close');
+  await untilClosed(large);
   await delay(limits.answerSweepMs + 100);
   expect(memory.heldBytes('answer')).toBeGreaterThan(0);
   expect(small.destroyed).toBe(false);
@@ -219,7 +223,7 @@ test('a connection that holds more than its part of the answers’ share is refu
   greedy.on('data', (chunk) => {
     text += chunk.toString('latin1');
   });
-  await once(greedy.resume(), 'close');
+  await untilClosed(greedy);
   const statuses = [...text.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map(([, status]) => status);
   expect(statuses).toEqual(['200', '200', '503', '503']);
 });

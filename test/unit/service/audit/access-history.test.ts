@@ -15,19 +15,19 @@ import {
 } from '../../../support/access-history-rig.ts';
 import { settled } from '../../../support/clock.ts';
 
-const { flushAfterMs, flushRecords, waitRecords, lookUpsMax, lastFlushMs } = historyBounds;
+const { flushAfterMs, flushRecords, recordBytes, waitRecords, lookUpsMax, lastFlushMs } = historyBounds;
 
 describe('writing behind the answers', () => {
   test('an answer waits for no write, and its record is written with those of the same 100 ms', async () => {
-    const { note, appends, clock, stored, queue } = rig();
+    const { note, appends, clock, stored, queue, heldBytes } = rig();
     expect(note(3)).toEqual([undefined, undefined, undefined]);
     await clock.advance(flushAfterMs - 1);
     expect(appends).toHaveLength(0);
-    expect(queue.held).toBe(3);
+    expect([queue.held, heldBytes()]).toEqual([3, 3 * recordBytes]);
     await clock.advance(1);
     expect(appends).toHaveLength(1);
     expect(numbers(await stored())).toEqual([0, 1, 2]);
-    expect(queue.held).toBe(0);
+    expect([queue.held, heldBytes()]).toEqual([0, 0]);
     expect(clock.timers).toBe(0);
   });
 

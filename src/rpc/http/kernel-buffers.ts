@@ -1,0 +1,39 @@
+import { createReadStream, readlinkSync } from 'node:fs';
+
+/** Linux's tables of TCP sockets (proc_net_tcp.txt): of IPv4, and of IPv6 with the mapped addresses of IPv4. */
+const tables = ['/proc/self/net/tcp', '/proc/self/net/tcp6'];
+/** A line with its fields `tx_queue`, in hexadecimal digits, and `inode`. */
+const socketLine = /^ *\d+: \S+ \S+ \S+ ([0-9A-F]+):\S+ \S+ \S+ +\d+ +\d+ (\d+) /gm;
+
+/** The inode of a socket, by which Linux names it. null: this is no socket, or not Linux. */
+export function inodeOf(fileDescriptor: number): string | null {
+  try {
+    return /^socket:\[(\d+)\]$/.exec(readlinkSync(`/proc/self/fd/${fileDescriptor}`))?.[1] ?? null;
+  } catch {
+    return null;
+  }
+}
+
+/**
+ * Returns how many bytes wait in the kernel's send buffer of each of these sockets until the other end takes them, by
+ * inode. A socket of which the system does not tell is left out. Never rejects.
+ */
+export async function unsentBytes(inodes: ReadonlySet<string>): Promise<ReadonlyMap<string, number>> {
+  const unsent = new Map<string, number>();
+  for (const table of tables) {
+    try {
+      let rest = '';
+      // In parts: the table of a host with many connections has megabytes.
+      for await (const part of createReadStream(table, 'latin1')) {
+        const text: string = rest + part;
+        const end = text.lastIndexOf('\n') + 1;
+        for (const [, queue = '', inode = ''] of text.slice(0, end).matchAll(socketLine))
+          if (inodes.has(inode)) unsent.set(inode, Number.parseInt(queue, 16));
+        rest = text.slice(end);
+      }
+    } catch {
+      // Not Linux, IPv6 is off, no descriptor is free, or this process may not read it.
+    }
+  }
+  return unsent;
+}
