@@ -16,3 +16,10 @@ export function runProcess<Job, Result>(script: string, job: Job): Promise<Resul
     });
   });
 }
+
+/** The process that `runProcess` runs: takes its job from standard input, and answers on standard output. */
+export async function answerJob<Job, Result>(run: (job: Job) => Result | Promise<Result>): Promise<void> {
+  let text = '';
+  for await (const chunk of process.stdin.setEncoding('utf8')) text += chunk;
+  process.stdout.write(JSON.stringify(await run(JSON.parse(text) as Job)));
+}

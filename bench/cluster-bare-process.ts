@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createClient } from '../src/store/cassandra/session/driver-session.ts';
 import { cassandraSettings } from '../src/store/cassandra/session/settings.ts';
+import { answerJob } from './child.ts';
 import { BareDriver } from './cluster-bare-driver.ts';
 import { BareLedger, readSample } from './cluster-bare-ledger.ts';
 import type { BareLoopJob, BareLoopResult } from './cluster-bare-loop.ts';
@@ -75,6 +76,4 @@ function evenlyMixed({ groupSizes }: BareLoopJob): number[] {
   return inOrder.map((_, at) => inOrder[(at * step) % inOrder.length] ?? 1);
 }
 
-let text = '';
-for await (const chunk of process.stdin.setEncoding('utf8')) text += chunk;
-process.stdout.write(JSON.stringify(await run(JSON.parse(text) as BareLoopJob)));
+await answerJob(run);

@@ -1,6 +1,6 @@
 import { sumOf } from './sum.ts';
 
-/** What the nodes of a cluster have committed since they began, all together. */
+/** What some nodes have committed since they began, all together. */
 export interface CommitTotals {
   readonly commits: number;
   readonly events: number;
@@ -16,7 +16,7 @@ export interface GroupSize {
   readonly commits: number;
 }
 
-/** Reads the metrics of all nodes at their internal ports. */
+/** Reads the metrics of the nodes at their internal ports. */
 export async function commitTotals(internalBases: readonly string[]): Promise<CommitTotals> {
   const texts = await metricsOf(internalBases);
   const sum = (name: string): number => sumOf(texts, (text) => seriesValue(text, name));

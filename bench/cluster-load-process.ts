@@ -1,3 +1,4 @@
+import { answerJob } from './child.ts';
 import type { LoadJob, LoadResult } from './load-job.ts';
 import { loadStream } from './load-stream.ts';
 import { VerificationProbe } from './verification-probe.ts';
@@ -15,14 +16,12 @@ export interface ClusterLoadResult {
 }
 
 /** The load generator of a cluster, a process that streams to several nodes; jobs and results are JSON. */
-let text = '';
-for await (const chunk of process.stdin.setEncoding('utf8')) text += chunk;
-const jobs = JSON.parse(text) as LoadJob[];
-const probe = await VerificationProbe.start();
-const startedMs = performance.now();
-const nodes = await Promise.all(jobs.map(loadStream));
-const seconds = (performance.now() - startedMs) / 1_000;
-const verifications = await probe.stop();
-const { user, system } = process.cpuUsage();
-const result: ClusterLoadResult = { nodes, seconds, cpuUs: user + system - verifications.cpuUs, verifications };
-process.stdout.write(JSON.stringify(result));
+await answerJob(async (jobs: LoadJob[]): Promise<ClusterLoadResult> => {
+  const probe = await VerificationProbe.start();
+  const startedMs = performance.now();
+  const nodes = await Promise.all(jobs.map(loadStream));
+  const seconds = (performance.now() - startedMs) / 1_000;
+  const verifications = await probe.stop();
+  const { user, system } = process.cpuUsage();
+  return { nodes, seconds, cpuUs: user + system - verifications.cpuUs, verifications };
+});

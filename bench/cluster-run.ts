@@ -3,13 +3,13 @@ import { runProcess } from './child.ts';
 import { type CommitTotals, commitTotals, totalsBetween, troubleOf } from './cluster-commits.ts';
 import type { ClusterLoadResult } from './cluster-load-process.ts';
 import type { BenchCluster } from './cluster-processes.ts';
-import { type NodeRequests, signForNodes } from './cluster-requests.ts';
 import { type ClusterPart, type ClusterRunReport, clusterRunReport } from './cluster-run-report.ts';
 import type { LoadJob } from './load-job.ts';
 import { partsOf, type Records } from './load-report.ts';
 import type { PreparedRun } from './run.ts';
 import { cpuTime, machineCpuUs } from './server-process.ts';
 import { keyCount, type Setting } from './setting.ts';
+import { type NodeRequests, signForNodes } from './signed-requests.ts';
 import { wrongIn } from './signing.ts';
 import { rounded, sumOf } from './sum.ts';
 
@@ -45,7 +45,8 @@ export async function prepareClusterRun(
 ): Promise<PreparedClusterRun> {
   const warmUp = Math.ceil(warmUpEvents / keyCount);
   const recordsPerSigner = warmUp + Math.ceil(events / keyCount);
-  const nodes = await signForNodes(setting, recordsPerSigner, cluster.nodes.length, workDir);
+  const requests = { setting, transport: 'stream', run: `cluster-${setting.ledgers.length}` } as const;
+  const nodes = await signForNodes(requests, recordsPerSigner, cluster.nodes.length, workDir);
   return { setting, nodes, recordsPerSigner, warmUp };
 }
 

@@ -5,8 +5,7 @@ import { missedAims } from './aims.ts';
 import { benchCluster } from './cluster.ts';
 import { type BenchOptions, benchUsage, readOptions, type Transport } from './options.ts';
 import { readPages } from './pages.ts';
-import { echoLimit, lmdbLimit } from './raw-limits.ts';
-import { loadJob, measureRun, type PreparedRun, prepareRun } from './run.ts';
+import { measureRun, type PreparedRun, prepareRun } from './run.ts';
 import type { RunReport } from './run-report.ts';
 import { anonymousMib, startServer } from './server-process.ts';
 import { keyCount, makeSetting } from './setting.ts';
@@ -29,12 +28,10 @@ async function bench(options: BenchOptions): Promise<object> {
     const memoryAtStart = anonymousMib(server.pid);
     const runs: PreparedRun[] = [];
     const reports: RunReport[] = [];
-    let echo: number | null = null;
     for (const ledgers of options.ledgerCounts) {
       for (const transport of options.transports) {
         progress(`${transport}, ${ledgers} ledger(s): signing ${options.events} events`);
         const run = await prepareRun(transport, await makeSetting(server.baseUrl, ledgers), options.events, workDir);
-        if (transport === 'rest' && echo === null) echo = await echoOf(run);
         progress(`${transport}, ${ledgers} ledger(s): sending`);
         const report = await measureRun(server, run);
         progress(JSON.stringify(withTarget(report)));
@@ -43,7 +40,6 @@ async function bench(options: BenchOptions): Promise<object> {
       }
     }
     const memory = anonymousMib(server.pid);
-    const lmdb = await lmdbLimit(options.lmdbSeconds, workDir);
     const limit = meanOf(reports.flatMap((report) => report.verificationsMeasured));
     const [lastRun] = runs.slice(-1);
     const pages = options.memory && lastRun ? await readPages(server, lastRun.setting, options.events) : null;
@@ -54,11 +50,7 @@ async function bench(options: BenchOptions): Promise<object> {
       events: options.events,
       payloadBytes: 500,
       keys: keyCount,
-      limits: {
-        verificationsPerSecond: Math.round(limit),
-        lmdbDurablePutsPerSecond: Math.round(lmdb),
-        ...(echo === null ? {} : { bareHttpEchoPerSecond: echo }),
-      },
+      limits: { verificationsPerSecond: Math.round(limit) },
       runs: reports.map(withTarget),
       memory: {
         ...{ rssAnonMibAtStart: rounded(memoryAtStart), rssAnonMib: rounded(memory) },
@@ -73,14 +65,6 @@ async function bench(options: BenchOptions): Promise<object> {
     await server.stop();
     rmSync(workDir, { recursive: true });
   }
-}
-
-/** The same requests to a bare HTTP server, a few seconds of them. */
-async function echoOf(run: PreparedRun): Promise<number> {
-  const job = loadJob(run, 0);
-  const measured = { ...job, to: Math.min(job.to, job.from + 3_000) };
-  const { accepted, seconds } = await echoLimit(measured, { from: 0, to: run.warmUp });
-  return Math.round(accepted / seconds);
 }
 
 function withTarget(report: RunReport): object {

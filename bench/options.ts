@@ -15,8 +15,6 @@ export interface BenchOptions {
   readonly cluster: boolean;
   /** Where the JSON goes beside standard output; null: nowhere else. */
   readonly jsonFile: string | null;
-  /** Seconds that durable puts into LMDB are measured for. */
-  readonly lmdbSeconds: number;
   /** Whether everything is read back and verified afterwards. */
   readonly verified: boolean;
   /** Where the server writes CPU profiles; null: none. */
@@ -65,7 +63,6 @@ export function readOptions(args: readonly string[]): BenchOptions {
     memory: values.memory,
     cluster: values.cluster,
     jsonFile: values.json ?? null,
-    lmdbSeconds: values.quick ? 2 : 4,
     profileDir: values.profile ?? null,
     verified: !values.unverified,
   };

@@ -1,8 +1,8 @@
+import type { CommitTotals } from './cluster-commits.ts';
 import { LatencyHistogram } from './latency.ts';
 import type { LoadResult } from './load-job.ts';
 import type { LoadReport } from './load-report.ts';
 import type { Transport } from './options.ts';
-import type { CommitCounts } from './server-process.ts';
 import { rounded, sumOf } from './sum.ts';
 
 export interface RunReport extends LoadReport {
@@ -44,7 +44,7 @@ export function runReport(
   what: Pick<RunReport, 'transport' | 'ledgers'>,
   parts: readonly MeasuredPart[],
   { looks, betweenUs }: Looks,
-  commits: CommitCounts,
+  commits: CommitTotals,
 ): RunReport {
   const latencies = new LatencyHistogram();
   for (const { load } of parts) latencies.add(load.latencyCounts);

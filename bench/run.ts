@@ -1,7 +1,5 @@
-import { closeSync, openSync, rmSync } from 'node:fs';
-import { availableParallelism } from 'node:os';
-import { join } from 'node:path';
-import { runProcess } from './child.ts';
+import { rmSync } from 'node:fs';
+import { commitTotals, totalsBetween } from './cluster-commits.ts';
 import { LoadGenerator } from './load-generator.ts';
 import type { LoadJob, LoadResult } from './load-job.ts';
 import { partsOf, type Records } from './load-report.ts';
@@ -9,11 +7,11 @@ import type { Transport } from './options.ts';
 import { verificationLimit } from './raw-limits.ts';
 import type { RequestFile } from './request-file.ts';
 import { type MeasuredPart, type RunReport, runReport } from './run-report.ts';
-import { commitCounts, cpuTime, machineCpuUs, type ServerProcess } from './server-process.ts';
+import { cpuTime, machineCpuUs, type ServerProcess } from './server-process.ts';
 import { keyCount, type Setting } from './setting.ts';
-import { eventSigner, type SigningJob, wrongIn } from './signing.ts';
+import { type NodeRequests, signForNodes } from './signed-requests.ts';
+import { wrongIn } from './signing.ts';
 import { meanOf } from './sum.ts';
-import { requestOf } from './wire.ts';
 
 /** Events sent before time is taken, so that what is measured is a server that has run for a while. */
 const warmUpEvents = 16_000;
@@ -48,17 +46,8 @@ export async function prepareRun(
   const warmUp = Math.ceil(warmUpEvents / keyCount);
   const recordsPerSigner = warmUp + Math.ceil(events / keyCount);
   const run = `${transport}-${setting.ledgers.length}`;
-  const path = join(workDir, `${run}.requests`);
-  closeSync(openSync(path, 'w'));
-  const first = eventSigner(setting, 0, run, keyCount)(0);
-  const file = { path, recordBytes: requestOf(transport, first).length, signers: keyCount, recordsPerSigner };
-  const processes = availableParallelism();
-  await Promise.all(
-    Array.from({ length: processes }, (_, process) => {
-      const signers = Array.from({ length: keyCount }, (__, at) => at).filter((at) => at % processes === process);
-      return runProcess<SigningJob, object>('signing-process.ts', { setting, transport, run, file, signers });
-    }),
-  );
+  const nodes = await signForNodes({ setting, transport, run }, recordsPerSigner, 1, workDir);
+  const [{ file }] = nodes as [NodeRequests];
   return { transport, setting, file, warmUp };
 }
 
@@ -71,7 +60,8 @@ export async function measureRun(server: ServerProcess, run: PreparedRun): Promi
   await using generator = new LoadGenerator();
   const send = (records: Records) => sendRecords(generator, server, run, records);
   await send({ from: 0, to: warmUp });
-  const commits = await commitCounts(server);
+  const internalBases = [`http://127.0.0.1:${server.opsPort}`];
+  const commits = await commitTotals(internalBases);
   const looks: number[] = [];
   let betweenUs = 0;
   const look = async (): Promise<void> => {
@@ -88,17 +78,13 @@ export async function measureRun(server: ServerProcess, run: PreparedRun): Promi
     await look();
     parts.push({ ...measured, verificationsPerSecond: meanOf(looks.slice(-2)) });
   }
-  const commitsAfter = await commitCounts(server);
+  const commitsAfter = await commitTotals(internalBases);
   rmSync(file.path);
   return runReport(
     { transport: run.transport, ledgers: run.setting.ledgers.length },
     parts,
     { looks, betweenUs },
-    {
-      commits: commitsAfter.commits - commits.commits,
-      events: commitsAfter.events - commits.events,
-      seconds: commitsAfter.seconds - commits.seconds,
-    },
+    totalsBetween(commits, commitsAfter),
   );
 }
 

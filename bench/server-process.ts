@@ -159,20 +159,3 @@ export function anonymousMib(pid: number): number {
     .filter((child) => child !== '');
   return Number(own ?? 0) / 1_024 + sumOf(children, (child) => anonymousMib(Number(child)));
 }
-
-/** Commits and their events since the start of the server. */
-export interface CommitCounts {
-  readonly commits: number;
-  readonly events: number;
-  readonly seconds: number;
-}
-
-export async function commitCounts(server: ServerProcess): Promise<CommitCounts> {
-  const text = await (await fetch(`http://127.0.0.1:${server.opsPort}/metrics`)).text();
-  const value = (name: string): number => Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(text)?.[1] ?? 0);
-  return {
-    commits: value('svc_commit_batch_events_count'),
-    events: value('svc_commit_batch_events_sum'),
-    seconds: value('svc_commit_seconds_sum'),
-  };
-}

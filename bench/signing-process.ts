@@ -1,7 +1,8 @@
-import { type SigningJob, signRequests } from './signing.ts';
+import { answerJob } from './child.ts';
+import { type SigningJob, signRequests } from './signed-requests.ts';
 
-/** Signs requests of a run, a process of its own: takes its job as JSON on standard input. */
-let text = '';
-for await (const chunk of process.stdin.setEncoding('utf8')) text += chunk;
-signRequests(JSON.parse(text) as SigningJob);
-process.stdout.write('{}');
+/** Signs requests of a run, a process of its own. */
+await answerJob((job: SigningJob) => {
+  signRequests(job);
+  return {};
+});

@@ -4,21 +4,9 @@ import { injectedFields } from '../src/domain/event/service-events.ts';
 import { canonicalJson } from '../src/domain/json/canonical.ts';
 import { signDigest } from '../src/domain/keys/key-object.ts';
 import { sigDigest } from '../src/domain/keys/signature.ts';
-import type { Transport } from './options.ts';
 import { benchEventType, payloadOf } from './payload.ts';
-import { type RequestFile, RequestWriter } from './request-file.ts';
-import { type BenchLedger, type BenchMaster, ledgersOf, type Setting } from './setting.ts';
-import { requestOf, type SignedEvent } from './wire.ts';
-
-/** Requests of a run that are to be signed. Plain data: it goes to other processes as JSON. */
-export interface SigningJob {
-  readonly setting: Setting;
-  readonly transport: Transport;
-  /** Names the run in its idempotency keys. */
-  readonly run: string;
-  readonly file: RequestFile;
-  readonly signers: readonly number[];
-}
+import { type BenchLedger, type BenchMaster, keyCount, ledgersOf, type Setting } from './setting.ts';
+import type { SignedEvent } from './wire.ts';
 
 /** One event in so many is wrongly signed. */
 const wrongEvery = 1_000;
@@ -37,29 +25,14 @@ export function isWronglySigned(index: number): boolean {
   return index % wrongEvery === wrongEvery - 1;
 }
 
-/** Signs the events of some signers and writes their requests into the file. */
-export function signRequests(job: SigningJob): void {
-  for (const signer of job.signers) {
-    const writer = new RequestWriter(job.file, signer);
-    const make = eventSigner(job.setting, signer, job.run, job.file.signers);
-    for (let at = 0; at < job.file.recordsPerSigner; at++) writer.write(requestOf(job.transport, make(at)));
-    writer.close();
-  }
-}
-
 /** Makes the events of a signer, for the ledgers of its key and their masters one after another. */
-export function eventSigner(
-  setting: Setting,
-  signer: number,
-  run: string,
-  signers: number,
-): (place: number) => SignedEvent {
+export function eventSigner(setting: Setting, signer: number, run: string): (place: number) => SignedEvent {
   const key = setting.keys[signer];
   if (key === undefined) throw new Error(`there is no key ${signer}`);
   const privateKey = createPrivateKey(key.privateKey);
   const targets = targetsOf(ledgersOf(setting, key));
   return (place) => {
-    const index = eventIndex(signer, place, signers);
+    const index = eventIndex(signer, place, keyCount);
     const { ledger, master } = targets[place % targets.length] as Target;
     const payload = payloadOf(index);
     const signed = canonicalJson({ ...payload, ...injectedFields(factsOf(ledger), master) });

@@ -1,4 +1,5 @@
 import { type Event, keysFromResolver, verifyEvents } from '../src/client/index.ts';
+import { answerJob } from './child.ts';
 import { benchEventType, indexOf } from './payload.ts';
 import { type BenchKey, clientOf } from './setting.ts';
 import { isWronglySigned } from './signing.ts';
@@ -62,6 +63,4 @@ function noteIndex(event: Event, events: number, found: Buffer, problems: string
   found[index >> 3] = byte | (1 << (index & 7));
 }
 
-let text = '';
-for await (const chunk of process.stdin.setEncoding('utf8')) text += chunk;
-process.stdout.write(JSON.stringify(await verify(JSON.parse(text) as VerifyingJob)));
+await answerJob(verify);

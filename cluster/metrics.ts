@@ -1,7 +1,8 @@
-import { Counter, Gauge, Histogram, type Metric, type Registry } from 'prom-client';
+import { type Metric, Registry } from 'prom-client';
+import { metricsIn } from '../src/runtime/telemetry/metrics.ts';
 import type { PeerMeter } from './peers/grpc-peers.ts';
 import type { LossCause, PlacementMeter } from './placement/rebalancing.ts';
-import { type RedisValueKind, redisValueKinds } from './redis/bad-values.ts';
+import type { RedisValueKind } from './redis/bad-values.ts';
 
 /** The metrics of a clustered node, in addition to those of every node (docs/operations.md). */
 interface ClusterMetrics {
@@ -37,98 +38,72 @@ interface ClusterState {
 }
 
 export function createClusterMetrics(cluster: ClusterState): ClusterMetrics {
-  const moves = new Counter({
+  const own = new Registry();
+  const { counter, histogram, readGauge, readCounter } = metricsIn(own);
+  const moves = counter({
     name: 'svc_shard_moves_total',
     help: 'Shards that came to this node or left it, by reason.',
     labelNames: ['reason'],
-    registers: [],
   });
-  const handOver = new Histogram({
+  const handOver = histogram({
     name: 'svc_shard_hand_over_seconds',
     help: 'From the end of admission for a shard until its heir is told.',
     buckets: secondsBuckets,
-    registers: [],
   });
-  const renew = new Histogram({
+  const renew = histogram({
     name: 'svc_lease_renew_seconds',
     help: 'Renewing all leases of this node, whether Redis answered or not.',
     buckets: secondsBuckets,
-    registers: [],
   });
-  const renewalsFailed = new Counter({
+  const renewalsFailed = counter({
     name: 'svc_lease_renewals_failed_total',
     help: 'Renewals of leases that Redis did not answer.',
-    registers: [],
   });
-  const lost = new Counter({
+  const lost = counter({
     name: 'svc_leases_lost_total',
     help: 'Leases that were gone before they were given up, by cause.',
     labelNames: ['cause'],
-    registers: [],
   });
-  const forwarded = new Counter({
+  const forwarded = counter({
     name: 'svc_forwarded_calls_total',
     help: 'Commands sent to other nodes, by what came of it.',
     labelNames: ['result'],
-    registers: [],
   });
-  const notOwner = new Counter({
+  const notOwner = counter({
     name: 'svc_not_owner_total',
     help: 'Commands of other nodes answered NOT_OWNER: they had believed this node to have the shard.',
-    registers: [],
   });
-  const unreadableCommands = new Counter({
+  const unreadableCommands = counter({
     name: 'svc_peer_streams_unreadable_total',
     help: 'Streams of other nodes that brought a command which this node cannot read; it was not carried out here.',
-    registers: [],
   });
-  const states = new Gauge({
+  readGauge({
     name: 'svc_shards',
     help: 'Shards by state: held by this node, being handed over, elsewhere.',
-    labelNames: ['state'],
-    registers: [],
-    collect() {
-      for (const [state, count] of Object.entries(cluster.shards())) this.set({ state }, count);
-    },
+    label: 'state',
+    read: () => cluster.shards(),
   });
-  const projectionLag = new Gauge({
+  readGauge({
     name: 'svc_projection_lag_events',
     help: 'Events that this node has written and does not know to be projected yet.',
-    registers: [],
-    collect() {
-      this.set(cluster.projectionLag());
-    },
+    read: () => cluster.projectionLag(),
   });
-  const badRedisValues = new Counter({
+  readCounter({
     name: 'svc_redis_bad_values_total',
     help: 'Values in Redis that were passed over because no node has written them, by kind, each time that one was met.',
-    labelNames: ['kind'],
-    registers: [],
-    collect() {
-      this.reset();
-      for (const kind of redisValueKinds) this.inc({ kind }, cluster.badRedisValues[kind]);
-    },
+    label: 'kind',
+    read: () => cluster.badRedisValues,
   });
-  const clockAhead = new Gauge({
+  readGauge({
     name: 'svc_clock_ahead_of_store_seconds',
     help: 'How far the clock of this node is ahead of the clock of the store; negative: behind.',
-    registers: [],
-    collect() {
-      this.set((cluster.clock().aheadMs ?? 0) / 1_000);
-    },
+    read: () => (cluster.clock().aheadMs ?? 0) / 1_000,
   });
-  const clockRefused = new Gauge({
+  readGauge({
     name: 'svc_clock_refused',
     help: '1 while this node decides nothing because its clock is off, 0 otherwise.',
-    registers: [],
-    collect() {
-      this.set(cluster.clock().isRight ? 0 : 1);
-    },
+    read: () => (cluster.clock().isRight ? 0 : 1),
   });
-  const metrics: readonly Metric[] = [
-    ...[moves, handOver, renew, renewalsFailed, lost, forwarded, notOwner, unreadableCommands],
-    ...[states, projectionLag, badRedisValues, clockAhead, clockRefused],
-  ];
   // Every series exists from the start, so that the first count shows as an increase.
   for (const reason of moveReasons) moves.inc({ reason }, 0);
   for (const cause of lossCauses) lost.inc({ cause }, 0);
@@ -152,7 +127,7 @@ export function createClusterMetrics(cluster: ClusterState): ClusterMetrics {
     unreadableCommand: () => unreadableCommands.inc(),
     moves: moved,
     register: (registry) => {
-      for (const metric of metrics) registry.registerMetric(metric);
+      for (const { name } of own.getMetricsAsArray()) registry.registerMetric(own.getSingleMetric(name) as Metric);
     },
   };
 }

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { shardOf } from '../../src/actors/routing/shard.ts';
+import { addLogCommands } from '../../src/cli/commands/log-arguments.ts';
 import { isUuid } from '../../src/domain/values/uuid-form.ts';
 import type { Environment } from '../../src/runtime/config/setting.ts';
 import { ConfigError } from '../../src/runtime/start-error.ts';
@@ -21,12 +22,14 @@ interface ClusterTerminal {
 
 /** Adds the command `cluster` with its subcommands. Returns it, so that the caller can add more subcommands. */
 export function addClusterCommands(program: Command, terminal: ClusterTerminal): Command {
+  const { env } = terminal;
   const cluster = program.command('cluster').description('Nodes and shards of the cluster that REDIS_URL names.');
-  const run = (work: (view: ClusterView, argument: string) => Promise<string>) => async (argument: unknown) => {
-    await using view = await terminal.open(terminal.env);
-    const text = await work(view, typeof argument === 'string' ? argument : '').catch(asSentence);
-    terminal.print(`${text}\n`);
+  const inView = async (work: (view: ClusterView) => Promise<string>) => {
+    await using view = await terminal.open(env);
+    terminal.print(`${await work(view)}\n`);
   };
+  const run = (work: (view: ClusterView, argument: string) => Promise<string>) => (argument: unknown) =>
+    inView((view) => work(view, typeof argument === 'string' ? argument : '').catch(asSentence));
   cluster.command('status').description('The nodes, and how many shards each has.').action(run(status));
   cluster.command('shards').description('The owner of every shard.').action(run(shards));
   cluster
@@ -51,8 +54,7 @@ export function addClusterCommands(program: Command, terminal: ClusterTerminal):
     .argument('<file>', 'Ed25519 private key, PEM (ledger-trust keygen)')
     .action(async (file: string) => {
       const { rotateClusterAuthority } = await import('./rotate-authority.ts');
-      await using view = await terminal.open(terminal.env);
-      terminal.print(`${await rotateClusterAuthority(terminal.env, file, view.board)}\n`);
+      await inView(({ board }) => rotateClusterAuthority(env, file, board));
     });
   cluster
     .command('confirm-authority')
@@ -62,46 +64,19 @@ export function addClusterCommands(program: Command, terminal: ClusterTerminal):
     .argument('[digest]', 'of the list, as it was shown')
     .action(async (digest: string | undefined) => {
       const { confirmClusterAuthority } = await import('./rotate-authority.ts');
-      terminal.print(`${await confirmClusterAuthority(terminal.env, digest)}\n`);
+      terminal.print(`${await confirmClusterAuthority(env, digest)}\n`);
     });
-  addLogCommands(cluster, terminal);
+  const logCommands = () => import('./log-commands.ts');
+  addLogCommands(cluster, {
+    description: 'The name and the key that sign the checkpoints of the cluster, whose nodes are stopped.',
+    rotate: 'Make the private key in FILE sign the checkpoints. The old key stays listed.',
+    keep: 'State that nothing was signed since the copy in the keyspace was made: a planned move.',
+    onRotate: (file) => inView(async ({ board }) => (await logCommands()).rotateClusterLog(env, file, board)),
+    onKeep: () => inView(async ({ board }) => (await logCommands()).keepClusterLog(env, board)),
+    onNewOrigin: (name, file) =>
+      inView(async ({ board }) => (await logCommands()).moveClusterLog(env, name, file, board)),
+  });
   return cluster;
-}
-
-function addLogCommands(cluster: Command, terminal: ClusterTerminal): void {
-  const log = cluster
-    .command('log')
-    .description('The name and the key that sign the checkpoints of the cluster, whose nodes are stopped.');
-  const run = async (work: (board: MemberBoard) => Promise<string>) => {
-    await using view = await terminal.open(terminal.env);
-    terminal.print(`${await work(view.board)}\n`);
-  };
-  log
-    .command('rotate')
-    .description('Make the private key in FILE sign the checkpoints. The old key stays listed.')
-    .argument('<file>', 'Ed25519 private key, PEM (ledger-trust keygen)')
-    .action(async (file: string) => {
-      const { rotateClusterLog } = await import('./log-commands.ts');
-      await run((board) => rotateClusterLog(terminal.env, file, board));
-    });
-  log
-    .command('keep')
-    .description('State that nothing was signed since the copy in the keyspace was made: a planned move.')
-    .action(async () => {
-      const { keepClusterLog } = await import('./log-commands.ts');
-      await run((board) => keepClusterLog(terminal.env, board));
-    });
-  log
-    .command('new-origin')
-    .description(
-      'Sign under a new name from now on: after any other restore, for a clone, and after a theft of the key.',
-    )
-    .argument('<name>', 'a name that was never used, such as the old one and a date')
-    .option('--key <file>', 'Ed25519 private key, PEM, that signs under the new name')
-    .action(async (name: string, options: { key?: string }) => {
-      const { moveClusterLog } = await import('./log-commands.ts');
-      await run((board) => moveClusterLog(terminal.env, name, options.key, board));
-    });
 }
 
 /** Turns an error of Redis into a ConfigError. */

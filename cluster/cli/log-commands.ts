@@ -58,7 +58,7 @@ const otherNodes = 'they have the settings of before, and could sign nothing any
 /** Of another CLUSTER_NAME, for example. */
 const forgottenNodes = `A node that runs and was not seen signs nothing any more, from ${signsOnForS} s after now on.`;
 
-function openStores(env: Environment): Promise<CassandraStores> {
+export function openStores(env: Environment): Promise<CassandraStores> {
   const settings = cassandraSettings(env);
   return openCassandra({ settings, now: () => systemClock.now(), random: (bytes) => randomBytes(bytes) });
 }

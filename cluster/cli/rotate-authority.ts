@@ -1,26 +1,20 @@
-import { type KeyObject, randomBytes } from 'node:crypto';
+import type { KeyObject } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
+import { makeAuthority } from '../../src/cli/commands/authority.ts';
 import { isoTime } from '../../src/domain/values/time.ts';
 import { refuseOpenSecrets } from '../../src/node/config.ts';
 import { authorityKey } from '../../src/node/node-keys.ts';
 import { systemClock } from '../../src/runtime/clock/system-clock.ts';
 import type { Environment } from '../../src/runtime/config/setting.ts';
 import { ConfigError } from '../../src/runtime/start-error.ts';
-import {
-  beginRotation,
-  believedAuthority,
-  confirmAuthority,
-  publicKeyOf,
-  readAuthorityKeys,
-  rotateAuthority,
-} from '../../src/service/authority/authority.ts';
+import { beginRotation, confirmAuthority, rotateAuthority } from '../../src/service/authority/authority.ts';
 import { rotationLeadMs } from '../../src/service/authority/authority-watch.ts';
-import { type AuthorityKeyRecord, authorityFingerprint } from '../../src/service/authority/key-list.ts';
-import { checkLog, isLogKey } from '../../src/service/log-identity/log-record.ts';
-import { openCassandra } from '../../src/store/cassandra/open.ts';
+import type { AuthorityKeyRecord } from '../../src/service/authority/key-list.ts';
+import { checkLog } from '../../src/service/log-identity/log-record.ts';
 import { cassandraSettings } from '../../src/store/cassandra/session/settings.ts';
 import type { RecordStore } from '../../src/store/record-store.ts';
 import type { MemberBoard } from '../placement/members.ts';
+import { openStores } from './log-commands.ts';
 import { refuseRunningNodes } from './running-nodes.ts';
 
 /**
@@ -30,7 +24,7 @@ import { refuseRunningNodes } from './running-nodes.ts';
  * Redis may not know a node that still runs. Even then no event is sealed under a key that has ended: the end is dated
  * only once no node trusts the old key any more.
  *
- * Resolves with a sentence for the operator. Throws a ConfigError if the rotation is not possible.
+ * Resolves with a sentence for the operator. Throws CliError or ConfigError if the rotation is not possible.
  */
 export async function rotateClusterAuthority(env: Environment, file: string, board: MemberBoard): Promise<string> {
   const inUse = env.AUTHORITY_KEY_FILE?.trim() ?? '';
@@ -39,25 +33,18 @@ export async function rotateClusterAuthority(env: Environment, file: string, boa
   const [old, next] = [authorityKey(inUse), authorityKey(file)];
   refuseOpenSecrets(env, [['AUTHORITY_KEY_FILE', file]]);
   await refuseRunningNodes(board, 'with the old key they could seal nothing any more');
-  const settings = cassandraSettings(env);
-  const now = () => systemClock.now();
-  await using stores = await openCassandra({ settings, now, random: (bytes) => randomBytes(bytes) });
-  const known = (await readAuthorityKeys(stores.records)).at(-1);
-  if (known === undefined)
-    throw new ConfigError(`Keyspace ${settings.keyspace} has no authority yet: start its nodes with the new key.`);
-  if (await isLogKey(stores.records, publicKeyOf(next)))
-    throw new ConfigError(`${file} signs checkpoints: the authority needs a key of its own, so make another one.`);
-  const isDone = known.publicKey === publicKeyOf(next);
-  if (isDone) await believedAuthority(stores.records, next);
-  else await checkLog(stores.records, old);
-  const record = isDone ? known : await rotate(stores.records, old, next);
-  return `${record.kid} (fingerprint ${authorityFingerprint(record)}) is the authority from ${record.validFrom} on. Start the nodes with AUTHORITY_KEY_FILE=${file}.`;
+  await using stores = await openStores(env);
+  const { keyspace } = cassandraSettings(env);
+  const none = `Keyspace ${keyspace} has no authority yet: start its nodes with the new key.`;
+  const done = await makeAuthority(stores.records, { key: next, file, none }, () => rotate(stores.records, old, next));
+  return `${done} Start the nodes with AUTHORITY_KEY_FILE=${file}.`;
 }
 
 /**
  * Ends the old key `rotationLeadMs` after the begin of the rotation, when no node trusts an earlier look-up any more.
  */
 async function rotate(records: RecordStore, old: KeyObject, next: KeyObject): Promise<AuthorityKeyRecord> {
+  await checkLog(records, old);
   await beginRotation(records, old);
   await delay(rotationLeadMs);
   return rotateAuthority(records, old, next, isoTime(systemClock.now()));
@@ -72,8 +59,6 @@ export async function confirmClusterAuthority(env: Environment, digest: string |
   const inUse = env.AUTHORITY_KEY_FILE?.trim() ?? '';
   if (inUse === '') throw new ConfigError('Set AUTHORITY_KEY_FILE to the key in use: it signs the list of all keys.');
   const newest = authorityKey(inUse);
-  const now = () => systemClock.now();
-  const settings = cassandraSettings(env);
-  await using stores = await openCassandra({ settings, now, random: (bytes) => randomBytes(bytes) });
+  await using stores = await openStores(env);
   return await confirmAuthority(stores.records, newest, digest);
 }

@@ -1,6 +1,5 @@
 /** The kinds of values that nodes keep in Redis. The names are values of a metric's label. */
-export const redisValueKinds = ['member', 'order', 'lease', 'news'] as const;
-export type RedisValueKind = (typeof redisValueKinds)[number];
+export type RedisValueKind = 'member' | 'order' | 'lease' | 'news';
 
 /** Called each time that a node reads a value in Redis that no node has written. `key` is its place in Redis. */
 export type MetBadValue = (kind: RedisValueKind, key: string) => void;

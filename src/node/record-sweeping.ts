@@ -1,7 +1,7 @@
 import type { Registry } from 'prom-client';
 import type { Clock } from '../runtime/clock/clock.ts';
 import type { Log } from '../runtime/telemetry/log.ts';
-import { addGauge } from '../runtime/telemetry/metrics.ts';
+import { metricsIn } from '../runtime/telemetry/metrics.ts';
 import type { RecordStore } from '../store/record-store.ts';
 
 /** If no expired records were left. */
@@ -31,14 +31,11 @@ export class RecordSweeping implements AsyncDisposable {
     this.#parts = parts;
     this.#doneTo = parts.clock.now();
     this.#cancel = this.#after(everyMs);
-    addGauge(
-      parts.registry,
-      {
-        name: 'svc_sweep_behind_seconds',
-        help: 'How long ago the oldest record that may still be there ran out, on the node that removes them; 0 on all others.',
-      },
-      () => this.#behindSeconds(),
-    );
+    metricsIn(parts.registry).readGauge({
+      name: 'svc_sweep_behind_seconds',
+      help: 'How long ago the oldest record that may still be there ran out, on the node that removes them; 0 on all others.',
+      read: () => this.#behindSeconds(),
+    });
   }
 
   #behindSeconds(): number {

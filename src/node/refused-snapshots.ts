@@ -1,5 +1,6 @@
-import { Counter, type Registry } from 'prom-client';
+import type { Registry } from 'prom-client';
 import type { Log } from '../runtime/telemetry/log.ts';
+import { metricsIn } from '../runtime/telemetry/metrics.ts';
 
 const reasons = ['unsealed', 'wrong_seal'] as const;
 
@@ -11,11 +12,10 @@ export function refusedSnapshots({
   readonly log: Log;
   readonly registry: Registry;
 }): (owner: string, reason: (typeof reasons)[number]) => void {
-  const counter = new Counter({
+  const counter = metricsIn(registry).counter({
     name: 'svc_refused_snapshots_total',
     help: 'Snapshots that were not used because their seal is missing or wrong; the state was rebuilt from the log.',
     labelNames: ['reason'],
-    registers: [registry],
   });
   for (const reason of reasons) counter.inc({ reason }, 0);
   const logged = new Set<string>();

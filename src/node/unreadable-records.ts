@@ -1,5 +1,6 @@
-import { Counter, type Registry } from 'prom-client';
+import type { Registry } from 'prom-client';
 import type { Log } from '../runtime/telemetry/log.ts';
+import { metricsIn } from '../runtime/telemetry/metrics.ts';
 import { onUnreadable } from '../store/unreadable-record.ts';
 
 /** Records that the log names. Further ones are only counted. */
@@ -12,11 +13,10 @@ export function watchUnreadable({ log, registry }: { readonly log: Log; readonly
   const named = new Set<string>();
   // Its alarm waits for it to rise: no other kinds may take its place.
   const kinds = new Set(['authority']);
-  const counter = new Counter({
+  const counter = metricsIn(registry).counter({
     name: 'svc_unreadable_records_total',
     help: 'Stored records that could not be read and were passed over, by kind, each time that one was met.',
     labelNames: ['kind'],
-    registers: [registry],
   });
   for (const kind of kinds) counter.inc({ kind }, 0);
   return onUnreadable(({ kind, id, error }) => {

@@ -1,5 +1,5 @@
-import { Counter, Histogram, type Registry } from 'prom-client';
-import { addGauge } from '../runtime/telemetry/metrics.ts';
+import type { Registry } from 'prom-client';
+import { metricsIn } from '../runtime/telemetry/metrics.ts';
 import type { AttemptOutcome } from './send/attempt.ts';
 
 export type WebhookMeter = ReturnType<typeof webhookMeter>;
@@ -8,31 +8,25 @@ const secondsBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 
 /** `watched`: how many ledgers are watched now. */
 export function webhookMeter(registry: Registry, watched: () => number) {
-  const registers = [registry];
-  addGauge(
-    registry,
-    {
-      name: 'svc_webhook_watched_ledgers',
-      help: 'Ledgers that webhook subscriptions watch, 140 bytes of heap each, or 430 with several owners.',
-    },
-    watched,
-  );
-  const recorded = new Counter({
+  const { counter, histogram, readGauge } = metricsIn(registry);
+  readGauge({
+    name: 'svc_webhook_watched_ledgers',
+    help: 'Ledgers that webhook subscriptions watch, 140 bytes of heap each, or 430 with several owners.',
+    read: watched,
+  });
+  const recorded = counter({
     name: 'svc_webhook_deliveries_total',
     help: 'Webhook deliveries recorded: events times the subscriptions that they are for.',
-    registers,
   });
-  const attempts = new Counter({
+  const attempts = counter({
     name: 'svc_webhook_attempts_total',
     help: 'Attempts at webhook deliveries, by verdict (dropped: the owner may not read the event any more; nothing was sent).',
     labelNames: ['verdict'],
-    registers,
   });
-  const seconds = new Histogram({
+  const seconds = histogram({
     name: 'svc_webhook_answer_seconds',
     help: 'From sending a webhook until its receiver answered.',
     buckets: secondsBuckets,
-    registers,
   });
   return {
     fannedOut: (deliveries: number) => recorded.inc(deliveries),

@@ -1,3 +1,4 @@
+import type { KeyObject } from 'node:crypto';
 import { join } from 'node:path';
 import { isoTime } from '../../domain/values/time.ts';
 import { readConfig } from '../../node/config.ts';
@@ -11,8 +12,9 @@ import {
   readAuthorityKeys,
   rotateAuthority,
 } from '../../service/authority/authority.ts';
-import { authorityFingerprint } from '../../service/authority/key-list.ts';
+import { type AuthorityKeyRecord, authorityFingerprint } from '../../service/authority/key-list.ts';
 import { checkLog, isLogKey } from '../../service/log-identity/log-record.ts';
+import type { RecordStore } from '../../store/record-store.ts';
 import { CliError } from '../terminal/terminal.ts';
 import { openStopped } from './log.ts';
 import { readNewKey } from './new-key.ts';
@@ -26,25 +28,35 @@ export async function rotate(env: Environment, file: string): Promise<string> {
   const config = readConfig(env);
   const next = readNewKey(file, 'AUTHORITY_KEY_FILE', env);
   await using stores = await openStopped(config);
-  const known = (await readAuthorityKeys(stores.records)).at(-1);
-  if (known === undefined)
-    throw new CliError(
-      `${config.dataDir} has no authority yet: start a node on it once, which enrols the key that it has as the first.`,
-    );
-  let record = known;
-  if (known.publicKey === publicKeyOf(next)) await believedAuthority(stores.records, next);
-  else {
-    if (await isLogKey(stores.records, publicKeyOf(next)))
-      throw new CliError(`${file} signs checkpoints: the authority needs a key of its own, so make another one.`);
+  const none = `${config.dataDir} has no authority yet: start a node on it once, which enrols the key that it has as the first.`;
+  const done = await makeAuthority(stores.records, { key: next, file, none }, async () => {
     const inUse = authorityKey(authorityKeyFile(config));
     await checkLog(stores.records, inUse);
-    record = await rotateAuthority(stores.records, inUse, next, isoTime(systemClock.now()));
-  }
-  const done = `${record.kid} (fingerprint ${authorityFingerprint(record)}) is the authority from ${record.validFrom} on.`;
+    return rotateAuthority(stores.records, inUse, next, isoTime(systemClock.now()));
+  });
   if (config.authorityKeyFile !== null) return `${done} Start the nodes with AUTHORITY_KEY_FILE=${file}.`;
   const own = join(config.dataDir, authorityKeyName);
   replaceOwnKey(own, next);
   return `${done} The key is kept in ${own}.`;
+}
+
+/**
+ * Has `rotate` make the key the authority, unless it is that already. Returns a sentence that says so. Throws CliError
+ * if the key signs checkpoints, or, with the sentence `none`, if the store has no authority.
+ */
+export async function makeAuthority(
+  records: RecordStore,
+  { key, file, none }: { readonly key: KeyObject; readonly file: string; readonly none: string },
+  rotate: () => Promise<AuthorityKeyRecord>,
+): Promise<string> {
+  const known = (await readAuthorityKeys(records)).at(-1);
+  if (known === undefined) throw new CliError(none);
+  if (await isLogKey(records, publicKeyOf(key)))
+    throw new CliError(`${file} signs checkpoints: the authority needs a key of its own, so make another one.`);
+  const isDone = known.publicKey === publicKeyOf(key);
+  if (isDone) await believedAuthority(records, key);
+  const record = isDone ? known : await rotate();
+  return `${record.kid} (fingerprint ${authorityFingerprint(record)}) is the authority from ${record.validFrom} on.`;
 }
 
 /**

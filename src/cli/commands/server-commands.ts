@@ -1,8 +1,14 @@
 import type { Command } from 'commander';
 import type { Terminal } from '../terminal/terminal.ts';
+import { addLogCommands } from './log-arguments.ts';
 
 /** The commands that run on a node's machine. Only they import the server, so that the other commands start at once. */
 export function addServerCommands(program: Command, terminal: Terminal): void {
+  /** An action that prints the sentence with which `run` resolves. */
+  const printing =
+    <Args extends unknown[]>(run: (...args: Args) => Promise<string>) =>
+    async (...args: Args) =>
+      terminal.print(`${await run(...args)}\n`);
   program
     .command('serve')
     .description('Run a node with everything in DATA_DIR, until SIGTERM. Settings come from the environment.')
@@ -16,10 +22,7 @@ export function addServerCommands(program: Command, terminal: Terminal): void {
     .command('backup')
     .description('Copy the data of DATA_DIR, of a node that may be running, into a new data directory.')
     .argument('<dir>', 'directory to make')
-    .action(async (dir: string) => {
-      const { backup } = await import('./backup.ts');
-      await terminal.print(`${await backup(terminal, dir)}\n`);
-    });
+    .action(printing(async (dir: string) => (await import('./backup.ts')).backup(terminal, dir)));
 
   program
     .command('scrub')
@@ -39,48 +42,24 @@ export function addServerCommands(program: Command, terminal: Terminal): void {
       'Make the private key in FILE the authority of the stopped node; its start is signed by the key in use.',
     )
     .argument('<file>', 'Ed25519 private key, PEM (ledger-trust keygen)')
-    .action(async (file: string) => {
-      const { rotate } = await import('./authority.ts');
-      await terminal.print(`${await rotate(terminal.env, file)}\n`);
-    });
+    .action(printing(async (file: string) => (await import('./authority.ts')).rotate(terminal.env, file)));
   authority
     .command('confirm')
     .description(
       'Sign the list of all keys of the authority, of a stopped node whose data are of a version before 0.2.0. Without a digest it shows the list.',
     )
     .argument('[digest]', 'of the list, as it was shown')
-    .action(async (digest: string | undefined) => {
-      const { confirm } = await import('./authority.ts');
-      await terminal.print(`${await confirm(terminal.env, digest)}\n`);
-    });
+    .action(printing(async (digest?: string) => (await import('./authority.ts')).confirm(terminal.env, digest)));
 
-  const log = program.command('log').description('The name and the key that sign the checkpoints of a node.');
-  log
-    .command('rotate')
-    .description('Make the private key in FILE sign the checkpoints of the stopped node. The old key stays listed.')
-    .argument('<file>', 'Ed25519 private key, PEM (ledger-trust keygen)')
-    .action(async (file: string) => {
-      const { rotateLog } = await import('./log.ts');
-      await terminal.print(`${await rotateLog(terminal.env, file)}\n`);
-    });
-  log
-    .command('keep')
-    .description('State that nothing was signed since the copy in DATA_DIR was made: a planned move.')
-    .action(async () => {
-      const { keepRestoredLog } = await import('./log.ts');
-      await terminal.print(`${await keepRestoredLog(terminal.env)}\n`);
-    });
-  log
-    .command('new-origin')
-    .description(
-      'Sign under a new name from now on: after any other restore, for a clone, and after a theft of the key.',
-    )
-    .argument('<name>', 'a name that was never used, such as the old one and a date')
-    .option('--key <file>', 'Ed25519 private key, PEM, that signs under the new name')
-    .action(async (name: string, options: { key?: string }) => {
-      const { moveLog } = await import('./log.ts');
-      await terminal.print(`${await moveLog(terminal.env, name, options.key)}\n`);
-    });
+  const { env } = terminal;
+  addLogCommands(program, {
+    description: 'The name and the key that sign the checkpoints of a node.',
+    rotate: 'Make the private key in FILE sign the checkpoints of the stopped node. The old key stays listed.',
+    keep: 'State that nothing was signed since the copy in DATA_DIR was made: a planned move.',
+    onRotate: printing(async (file) => (await import('./log.ts')).rotateLog(env, file)),
+    onKeep: printing(async () => (await import('./log.ts')).keepRestoredLog(env)),
+    onNewOrigin: printing(async (name, file) => (await import('./log.ts')).moveLog(env, name, file)),
+  });
 
   program
     .command('schema')
@@ -91,10 +70,11 @@ export function addServerCommands(program: Command, terminal: Terminal): void {
     )
     .option('--replication <list>', 'copies by data centre, for example datacenter1:3')
     .option('--shards <n>', 'number of shards of a new store')
-    .action(async (options: { replication?: string; shards?: string }) => {
-      const { applySchema } = await import('./schema.ts');
-      await terminal.print(`${await applySchema(terminal.env, options)}\n`);
-    });
+    .action(
+      printing(async (options: { replication?: string; shards?: string }) =>
+        (await import('./schema.ts')).applySchema(terminal.env, options),
+      ),
+    );
 
   program
     .command('copy')

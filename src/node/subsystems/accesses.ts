@@ -1,6 +1,6 @@
 import type { Registry } from 'prom-client';
 import type { Log } from '../../runtime/telemetry/log.ts';
-import { addCounter, addGauge } from '../../runtime/telemetry/metrics.ts';
+import { metricsIn } from '../../runtime/telemetry/metrics.ts';
 import { AccessQueue, type HistoryReport } from '../../service/audit/access-history.ts';
 import type { NodeContext } from './context.ts';
 
@@ -11,21 +11,19 @@ export function startAccessHistory({ access, clock, random, log, metrics }: Node
 }
 
 export function meterAccesses(registry: Registry, queue: Pick<AccessQueue, 'held' | 'lost'>): void {
-  addGauge(
-    registry,
-    {
-      name: 'svc_access_records_held',
-      help:
-        'Access records that wait to be written; from 10,000 on answers of actors with their part of them wait for room, ' +
-        'at 100,000 records are lost.',
-    },
-    () => queue.held,
-  );
-  addCounter(
-    registry,
-    { name: 'svc_access_records_lost_total', help: 'Access records that were never written; the log says why.' },
-    () => queue.lost,
-  );
+  const { readGauge, readCounter } = metricsIn(registry);
+  readGauge({
+    name: 'svc_access_records_held',
+    help:
+      'Access records that wait to be written; from 10,000 on answers of actors with their part of them wait for room, ' +
+      'at 100,000 records are lost.',
+    read: () => queue.held,
+  });
+  readCounter({
+    name: 'svc_access_records_lost_total',
+    help: 'Access records that were never written; the log says why.',
+    read: () => queue.lost,
+  });
 }
 
 function accessReport(log: Log): HistoryReport {

@@ -1,5 +1,6 @@
-import { Gauge, type Registry } from 'prom-client';
+import type { Registry } from 'prom-client';
 import { isoTime } from '../../domain/values/time.ts';
+import { metricsIn } from '../../runtime/telemetry/metrics.ts';
 import { type Authority, openAuthority, signOlderList } from '../../service/authority/authority.ts';
 import { watchAuthority } from '../../service/authority/authority-watch.ts';
 import type { BehindLogs } from '../../service/log-identity/behind-logs.ts';
@@ -46,13 +47,10 @@ const restoredCopy =
   'the store was restored from a copy, so no checkpoint is signed: what was signed since the copy was made could be contradicted. Stop all nodes, then run `ledger-trust log new-origin NAME`, or `ledger-trust log keep` if nothing was signed since (in a cluster `cluster log …`)';
 
 export function meterBehindLogs(registry: Registry, behind: BehindLogs): void {
-  new Gauge({
+  metricsIn(registry).readGauge({
     name: 'svc_log_behind',
     help: 'The store (0 or 1), and how many ledger and master logs, that lack events which were signed: nothing is signed for them.',
-    labelNames: ['kind'],
-    registers: [registry],
-    collect() {
-      for (const kind of ['store', 'ledger', 'master'] as const) this.set({ kind }, behind.count(kind));
-    },
+    label: 'kind',
+    read: () => ({ store: behind.count('store'), ledger: behind.count('ledger'), master: behind.count('master') }),
   });
 }

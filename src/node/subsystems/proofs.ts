@@ -1,4 +1,5 @@
-import { Counter, type Registry } from 'prom-client';
+import type { Registry } from 'prom-client';
+import { metricsIn } from '../../runtime/telemetry/metrics.ts';
 import type { LogIdentity } from '../../service/log-identity/log-identity.ts';
 import { CertainHeads } from '../../service/proofs/certain-heads.ts';
 import { Checkpoints } from '../../service/proofs/checkpoints.ts';
@@ -37,23 +38,20 @@ export function createCheckpoints(node: NodeContext, signer: LogIdentity): NodeC
 }
 
 export function meterProofs(registry: Registry) {
-  const registers = [registry];
+  const { counter } = metricsIn(registry);
   return {
-    signed: new Counter({
+    signed: counter({
       name: 'svc_checkpoints_signed_total',
       help: 'Checkpoints that this node has signed, by kind of log.',
       labelNames: ['kind'],
-      registers,
     }),
-    written: new Counter({
+    written: counter({
       name: 'svc_tiles_written_total',
       help: 'Tiles of 256 leaves that this node has made from events and stored.',
-      registers,
     }),
-    refused: new Counter({
+    refused: counter({
       name: 'svc_tiles_refused_total',
       help: 'Stored hashes of trees that did not fit their places, and were not used.',
-      registers,
     }),
   };
 }

@@ -1,6 +1,6 @@
 import type { Registry } from 'prom-client';
 import type { Log } from '../telemetry/log.ts';
-import { addGauge } from '../telemetry/metrics.ts';
+import { metricsIn } from '../telemetry/metrics.ts';
 import { type Clock, every } from './clock.ts';
 import { implausibleClock, isPlausibleTime } from './plausible-clock.ts';
 
@@ -21,14 +21,11 @@ interface ClockWatchParts {
  */
 export function watchClock({ clock, machine, log, registry }: ClockWatchParts): () => void {
   const aheadMs = () => Math.max(0, clock.now() - machine.now());
-  addGauge(
-    registry,
-    {
-      name: 'svc_clock_ahead_seconds',
-      help: 'How far this node tells times ahead of the clock of its machine, because that was set back.',
-    },
-    () => aheadMs() / 1_000,
-  );
+  metricsIn(registry).readGauge({
+    name: 'svc_clock_ahead_seconds',
+    help: 'How far this node tells times ahead of the clock of its machine, because that was set back.',
+    read: () => aheadMs() / 1_000,
+  });
 
   let isAheadReported = false;
   let isOffReported = false;

@@ -30,27 +30,47 @@ interface Description<T extends string = never> {
   readonly labelNames?: T[];
 }
 
-/** Adds a gauge whose value is read when the metrics are collected. */
-export function addGauge(registry: Registry, description: Description, read: () => number): void {
-  new Gauge({
-    ...description,
-    registers: [registry],
-    collect() {
-      this.set(read());
+/** `read` is called when the metrics are collected. It returns the value, or one for each value of the label. */
+type Reading = Description &
+  ({ read(): number } | { readonly label: string; read(): Readonly<Record<string, number>> });
+
+/** Makes metrics in the registry. */
+export function metricsIn(registry: Registry) {
+  const registers = [registry];
+  return {
+    counter: <T extends string = never>(description: Description<T>) => new Counter({ ...description, registers }),
+    histogram: <T extends string = never>(description: Description<T> & { readonly buckets: number[] }) =>
+      new Histogram({ ...description, registers }),
+    readGauge(reading: Reading): void {
+      new Gauge({
+        ...described(reading),
+        registers,
+        collect() {
+          for (const [labels, value] of valuesOf(reading)) this.set(labels, value);
+        },
+      });
     },
-  });
+    readCounter(reading: Reading): void {
+      new Counter({
+        ...described(reading),
+        registers,
+        collect() {
+          this.reset();
+          for (const [labels, value] of valuesOf(reading)) this.inc(labels, value);
+        },
+      });
+    },
+  };
 }
 
-/** Adds a counter whose value is read when the metrics are collected. */
-export function addCounter(registry: Registry, description: Description, read: () => number): void {
-  new Counter({
-    ...description,
-    registers: [registry],
-    collect() {
-      this.reset();
-      this.inc(read());
-    },
-  });
+function described(reading: Reading): Description<string> {
+  const { name, help } = reading;
+  return { name, help, labelNames: 'label' in reading ? [reading.label] : [] };
+}
+
+function valuesOf(reading: Reading): [labels: Record<string, string>, value: number][] {
+  if (!('label' in reading)) return [[{}, reading.read()]];
+  return Object.entries(reading.read()).map(([key, value]) => [{ [reading.label]: key }, value]);
 }
 
 /** The metrics of a node. The help text of each, which operators see too, says what it means. */
@@ -59,50 +79,40 @@ export type Metrics = ReturnType<typeof createMetrics>;
 /** Metrics in a registry of their own, with those of the process (event loop lag, memory, garbage collection). */
 export function createMetrics(load: CurrentLoad = noLoad) {
   const registry = new Registry();
-  const registers = [registry];
+  const { counter, histogram, readGauge, readCounter } = metricsIn(registry);
   collectDefaultMetrics({ register: registry });
-  new Gauge({
+  readGauge({
     name: 'svc_memory_budget_bytes',
     help: 'Bytes held for callers, by kind; kind max is the bound of all together (MEMORY_BUDGET_MIB).',
-    labelNames: ['kind'],
-    registers,
-    collect() {
-      for (const kind of memoryKinds) this.set({ kind }, load.memory.heldBytes(kind));
-      this.set({ kind: 'max' }, load.memory.maxBytes);
-    },
+    label: 'kind',
+    read: () => ({
+      ...Object.fromEntries(memoryKinds.map((kind) => [kind, load.memory.heldBytes(kind)])),
+      max: load.memory.maxBytes,
+    }),
   });
-  new Gauge({
+  readGauge({
     name: 'svc_reads',
     help: 'Long reads now, by state: running (at most READS_AT_ONCE) or waiting (at most READS_WAITING).',
-    labelNames: ['state'],
-    registers,
-    collect() {
-      this.set({ state: 'running' }, load.reads.held);
-      this.set({ state: 'waiting' }, load.reads.waiting);
-    },
+    label: 'state',
+    read: () => ({ running: load.reads.held, waiting: load.reads.waiting }),
   });
-  const gauge = (description: Description, read: () => number) => addGauge(registry, description, read);
-  gauge(
-    {
-      name: 'svc_store_writable',
-      help: '1: the store takes writes. 0: a write to the disk failed, or Cassandra does not answer this node.',
-    },
-    () => (load.isStoreWritable() ? 1 : 0),
-  );
-  gauge({ name: 'svc_running_calls', help: 'Calls that run now, streams among them.' }, load.runningCalls);
-  gauge({ name: 'svc_mailbox_depth', help: 'Commands waiting in all mailboxes.' }, load.mailboxDepth);
-  gauge({ name: 'svc_verification_queue', help: 'Signatures waiting to be verified.' }, load.verificationQueue);
-  addCounter(
-    registry,
-    {
-      name: 'svc_log_lines_dropped_total',
-      help: 'Lines of the log that were dropped: nobody read them in time, or they could not be written.',
-    },
-    load.logLinesDropped,
-  );
-  const counter = <T extends string = never>(description: Description<T>) => new Counter({ ...description, registers });
-  const histogram = <T extends string = never>(description: Description<T>, buckets = secondsBuckets) =>
-    new Histogram({ ...description, buckets, registers });
+  readGauge({
+    name: 'svc_store_writable',
+    help: '1: the store takes writes. 0: a write to the disk failed, or Cassandra does not answer this node.',
+    read: () => (load.isStoreWritable() ? 1 : 0),
+  });
+  readGauge({ name: 'svc_running_calls', help: 'Calls that run now, streams among them.', read: load.runningCalls });
+  readGauge({ name: 'svc_mailbox_depth', help: 'Commands waiting in all mailboxes.', read: load.mailboxDepth });
+  readGauge({
+    name: 'svc_verification_queue',
+    help: 'Signatures waiting to be verified.',
+    read: load.verificationQueue,
+  });
+  readCounter({
+    name: 'svc_log_lines_dropped_total',
+    help: 'Lines of the log that were dropped: nobody read them in time, or they could not be written.',
+    read: load.logLinesDropped,
+  });
   return {
     registry,
     requests: counter({
@@ -114,6 +124,7 @@ export function createMetrics(load: CurrentLoad = noLoad) {
       name: 'svc_request_seconds',
       help: 'From the end of the headers to the answer; streams count with their whole length.',
       labelNames: ['transport', 'method'],
+      buckets: secondsBuckets,
     }),
     streamEventErrors: counter({
       name: 'svc_stream_event_errors_total',
@@ -139,17 +150,20 @@ export function createMetrics(load: CurrentLoad = noLoad) {
       name: 'svc_damaged_ledgers_total',
       help: 'Times that a ledger took no append because its stored events are damaged.',
     }),
-    commitBatchEvents: histogram(
-      { name: 'svc_commit_batch_events', help: 'Events in a commit.' },
-      [1, 2, 4, 8, 16, 32, 64, 128],
-    ),
+    commitBatchEvents: histogram({
+      name: 'svc_commit_batch_events',
+      help: 'Events in a commit.',
+      buckets: [1, 2, 4, 8, 16, 32, 64, 128],
+    }),
     commitSeconds: histogram({
       name: 'svc_commit_seconds',
       help: 'From handing a batch to the store until it is durable.',
+      buckets: secondsBuckets,
     }),
     activationSeconds: histogram({
       name: 'svc_activation_seconds',
       help: 'Loading a ledger: claim, snapshot, tail.',
+      buckets: secondsBuckets,
     }),
   };
 }

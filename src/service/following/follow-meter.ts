@@ -1,5 +1,5 @@
-import { Counter, Histogram, type Registry } from 'prom-client';
-import { addGauge } from '../../runtime/telemetry/metrics.ts';
+import type { Registry } from 'prom-client';
+import { metricsIn } from '../../runtime/telemetry/metrics.ts';
 import type { HeadSource } from './ledger-heads.ts';
 
 /** Why a stream ended. Values of a metric's label. */
@@ -21,11 +21,10 @@ const lagBuckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 
 
 /** Counts new heads of followed ledgers by how the node learned of them. */
 export function headMeter(registry: Registry): (source: HeadSource) => void {
-  const heads = new Counter({
+  const heads = metricsIn(registry).counter({
     name: 'svc_follow_heads_total',
     help: 'New heads of followed ledgers, by how this node learned of them (own, peer, store).',
     labelNames: ['source'],
-    registers: [registry],
   });
   for (const source of ['own', 'peer', 'store'] as const) heads.inc({ source }, 0);
   return (source) => heads.inc({ source });
@@ -34,19 +33,17 @@ export function headMeter(registry: Registry): (source: HeadSource) => void {
 export type FollowMeter = ReturnType<typeof followMeter>;
 
 export function followMeter(registry: Registry, followers: () => number, pageBytes: () => number) {
-  const registers = [registry];
-  addGauge(
-    registry,
-    { name: 'svc_followers', help: 'Streams now that follow a ledger or a master (at most FOLLOWERS_MAX).' },
-    followers,
-  );
-  addGauge(
-    registry,
-    { name: 'svc_follow_page_bytes', help: 'Bytes of the events of followed ledgers that are kept in memory.' },
-    pageBytes,
-  );
-  const counter = (description: { readonly name: string; readonly help: string }) =>
-    new Counter({ ...description, registers });
+  const { counter, histogram, readGauge } = metricsIn(registry);
+  readGauge({
+    name: 'svc_followers',
+    help: 'Streams now that follow a ledger or a master (at most FOLLOWERS_MAX).',
+    read: followers,
+  });
+  readGauge({
+    name: 'svc_follow_page_bytes',
+    help: 'Bytes of the events of followed ledgers that are kept in memory.',
+    read: pageBytes,
+  });
   const pages = counter({
     name: 'svc_follow_pages_read_total',
     help: 'Reads of the store for followers, of up to 32 events each.',
@@ -60,23 +57,20 @@ export function followMeter(registry: Registry, followers: () => number, pageByt
     name: 'svc_follow_events_sent_total',
     help: 'Events sent to followers: each event once for each follower.',
   });
-  const lag = new Histogram({
+  const lag = histogram({
     name: 'svc_follow_lag_seconds',
     help: 'From the commit of an event, as this node learned of it, until it was handed to the transport.',
     buckets: lagBuckets,
-    registers,
   });
-  const ended = new Counter({
+  const ended = counter({
     name: 'svc_follow_ended_total',
     help: `Streams of followers that ended, by reason (${followEnds.join(', ')}).`,
     labelNames: ['reason'],
-    registers,
   });
-  const refused = new Counter({
+  const refused = counter({
     name: 'svc_follow_refused_total',
     help: 'Streams that were refused, by the bound that was reached.',
     labelNames: ['bound'],
-    registers,
   });
   for (const reason of followEnds) ended.inc({ reason }, 0);
   for (const bound of ['FOLLOWERS_MAX', 'FOLLOWERS_PER_ACTOR_MAX']) refused.inc({ bound }, 0);

@@ -2,8 +2,9 @@ import { closeSync, openSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
 import { runProcess } from './child.ts';
+import type { Transport } from './options.ts';
 import { type RequestFile, RequestWriter } from './request-file.ts';
-import { keyCount, type Setting } from './setting.ts';
+import type { Setting } from './setting.ts';
 import { eventSigner } from './signing.ts';
 import { requestOf } from './wire.ts';
 
@@ -14,23 +15,31 @@ export interface NodeRequests {
   readonly keys: readonly number[];
 }
 
-/** Signers whose requests a process signs. Plain data: it goes to that process as JSON. */
-export interface ClusterSigningJob {
+/** Requests of a run. */
+interface Requests {
   readonly setting: Setting;
+  readonly transport: Transport;
   /** Names the run in its idempotency keys. */
   readonly run: string;
+}
+
+/** Signers whose requests a process signs. Plain data: it goes to that process as JSON. */
+export interface SigningJob extends Requests {
   readonly signers: readonly { readonly key: number; readonly file: RequestFile; readonly signer: number }[];
 }
 
-/** Signs the requests of a run on all cores: keys alternate between nodes, so each node gets a part of every ledger. */
+/**
+ * Signs the requests of a run on all cores, into a file in `workDir` for each node. Keys alternate between nodes, so
+ * each node gets a part of every ledger.
+ */
 export async function signForNodes(
-  setting: Setting,
+  requests: Requests,
   recordsPerSigner: number,
   nodeCount: number,
   workDir: string,
 ): Promise<NodeRequests[]> {
-  const run = `cluster-${setting.ledgers.length}`;
-  const recordBytes = requestOf('stream', eventSigner(setting, 0, run, keyCount)(0)).length;
+  const { setting, transport, run } = requests;
+  const recordBytes = requestOf(transport, eventSigner(setting, 0, run)(0)).length;
   const nodes = Array.from({ length: nodeCount }, (_, node) => {
     const keys = setting.keys.map((__, key) => key).filter((key) => key % nodeCount === node);
     const path = join(workDir, `${run}-node-${node}.requests`);
@@ -42,18 +51,18 @@ export async function signForNodes(
   await Promise.all(
     Array.from({ length: processes }, (_, process) => {
       const own = signers.filter((__, at) => at % processes === process);
-      return runProcess<ClusterSigningJob, object>('cluster-signing-process.ts', { setting, run, signers: own });
+      return runProcess<SigningJob, object>('signing-process.ts', { ...requests, signers: own });
     }),
   );
   return nodes;
 }
 
 /** Signs the requests of a job and writes them into their files. */
-export function signClusterRequests({ setting, run, signers }: ClusterSigningJob): void {
+export function signRequests({ setting, transport, run, signers }: SigningJob): void {
   for (const { key, file, signer } of signers) {
     const writer = new RequestWriter(file, signer);
-    const make = eventSigner(setting, key, run, keyCount);
-    for (let at = 0; at < file.recordsPerSigner; at++) writer.write(requestOf('stream', make(at)));
+    const make = eventSigner(setting, key, run);
+    for (let at = 0; at < file.recordsPerSigner; at++) writer.write(requestOf(transport, make(at)));
     writer.close();
   }
 }
