@@ -19,3 +19,9 @@ export async function endUnread({ child }: Pick<NodeProcess, 'child'>, ...signal
   const code = await exit;
   return { code, tookMs: performance.now() - begun, bound: (ms: number) => host.bound(ms) };
 }
+
+/** How many lines the node dropped, as it says itself. */
+export async function droppedLines(node: NodeProcess): Promise<number> {
+  const text = await (await fetch(`${node.opsBase}/metrics`)).text();
+  return Number(/^svc_log_lines_dropped_total (\d+)$/m.exec(text)?.[1]);
+}
