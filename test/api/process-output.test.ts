@@ -16,25 +16,6 @@ test('SIGTERM ends a node in time although nobody reads its stdout and stderr', 
   expect(tookMs).toBeLessThan(bound(9_000));
 }, 60_000);
 
-test.runIf(isNightly)(
-  'beyond 4 MiB that nobody reads a node drops lines, counts them, and serves and stops',
-  async () => {
-    await using node = await startNodeProcess({ DATA_DIR: `${dir}/full`, LOG_LEVEL: 'info' });
-    node.child.stdout?.pause();
-    const lineMinBytes = 150;
-    await leaveLines(node, 10_000);
-    expect(await droppedLines(node)).toBe(0);
-    const lost = await droppedLines(node);
-    expect(lost).toBeGreaterThan(0);
-    await leaveLines(node, 1_000);
-    expect(await droppedLines(node)).toBe(lost + 1_000);
-    const { code, tookMs, bound } = await endUnread(node, 'SIGTERM');
-    expect(code).toBe(0);
-    expect(tookMs).toBeLessThan(bound(9_000));
-  },
-  180_000,
-);
-
 test('a second signal ends a node at once although output waits to be read', async () => {
   await using node = await startNodeProcess({ DATA_DIR: `${dir}/twice`, LOG_LEVEL: 'info' });
   node.child.stdout?.pause();
