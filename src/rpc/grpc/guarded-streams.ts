@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
 import { logVerbosity, type Server, setLogVerbosity } from '@grpc/grpc-js';
+import { keepSessions } from './session-memory.ts';
 
 /** A member that grpc-js 1.14 declares private, and reads whenever it starts to serve a port or connections. */
 interface StreamHandling {
@@ -9,10 +10,12 @@ interface StreamHandling {
 /**
  * Keeps an exception in the handling of one stream from ending the thread. grpc-js answers what is no gRPC, and unknown
  * methods, without a look at whether the client has reset the stream already, which throws. Also silences grpc-js in
- * this thread: it writes headers that it cannot read, credentials among them, to standard error.
+ * this thread: it writes headers that it cannot read, credentials among them, to standard error. Sessions are kept as
+ * long as `keepSessions` says.
  */
 export function guardStreams<S extends Server>(server: S): S {
   setLogVerbosity(logVerbosity.NONE);
+  keepSessions();
   const guarded = server as unknown as StreamHandling;
   const handle = guarded._streamHandler;
   guarded._streamHandler = (interceptors, stream, headers) => {
