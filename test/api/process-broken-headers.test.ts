@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { mkdtempSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from 'vitest';
@@ -20,32 +21,50 @@ const dir = suiteDir();
 const endStream = 1;
 const check = callHeaders('/grpc.health.v1.Health/Check');
 /** Headers of a call, a second block of them that does not end the call, and an error of the connection. */
-const broken = Buffer.concat([
+const unended = Buffer.concat([
   frame(frameType.headers, endHeaders, 1, check),
   frame(frameType.headers, endHeaders, 1, headerBlock({ 'x-t': 'z'.repeat(300) })),
   windowUpdate(0, 0),
+]);
+/** Headers that HTTP/2 refuses, a reset of their stream, and the end of the connection. */
+const refused = Buffer.concat([
+  frame(
+    frameType.headers,
+    endHeaders,
+    1,
+    Buffer.concat([check, headerBlock({ 'x-t': 'z'.repeat(300), ':path': '/' })]),
+  ),
+  frame(frameType.rstStream, 0, 1, Buffer.from([0, 0, 0, 8])),
+  frame(frameType.goaway, 0, 0, Buffer.alloc(8)),
 ]);
 /** Calls that have the node allocate, so that V8 collects soon. */
 const many = Buffer.concat(
   Array.from({ length: 90 }, (_, at) => frame(frameType.headers, endHeaders | endStream, 2 * at + 1, check)),
 );
 
-test('connections that break off their headers do not end a node', async () => {
-  await using node = await startNodeProcess({ DATA_DIR: `${dir}/data` });
-  const port = Number(node.grpcAddress.split(':')[1]);
-  const opened = async (): Promise<Socket> => {
-    const socket = openSocket(port).resume();
-    await once(socket, 'connect');
-    socket.write(Buffer.concat([preface, settings(), frame(frameType.settings, 1, 0)]));
-    return socket;
-  };
-  for (let round = 0; round < 20 && node.child.exitCode === null && node.child.signalCode === null; round += 1) {
-    const sockets = await Promise.all(Array.from({ length: 14 }, opened));
-    await delay(30);
-    for (const [at, socket] of sockets.entries()) socket.write(at < 8 ? broken : many);
-    await delay(40);
-    for (const socket of sockets) socket.destroy();
-  }
-  expect([node.child.exitCode, node.child.signalCode]).toEqual([null, null]);
-  expect((await fetch(`${node.base}/v1/health`)).status).toBe(200);
-}, 60_000);
+test.each([
+  ['does not end', unended],
+  ['must not send', refused],
+])(
+  'headers that a client %s do not end a node',
+  async (_what, broken) => {
+    await using node = await startNodeProcess({ DATA_DIR: mkdtempSync(`${dir}/`) });
+    const port = Number(node.grpcAddress.split(':')[1]);
+    const opened = async (): Promise<Socket> => {
+      const socket = openSocket(port).resume();
+      await once(socket, 'connect');
+      socket.write(Buffer.concat([preface, settings(), frame(frameType.settings, 1, 0)]));
+      return socket;
+    };
+    for (let round = 0; round < 20 && node.child.exitCode === null && node.child.signalCode === null; round += 1) {
+      const sockets = await Promise.all(Array.from({ length: 14 }, opened));
+      await delay(30);
+      for (const [at, socket] of sockets.entries()) socket.write(at < 8 ? broken : many);
+      await delay(40);
+      for (const socket of sockets) socket.destroy();
+    }
+    expect([node.child.exitCode, node.child.signalCode]).toEqual([null, null]);
+    expect((await fetch(`${node.base}/v1/health`)).status).toBe(200);
+  },
+  60_000,
+);

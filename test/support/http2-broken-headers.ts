@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect as connectHttp2, createServer } from 'node:http2';
 import { type AddressInfo, createServer as createRawServer, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import { keepSessions } from '../../src/rpc/grpc/session-memory.ts';
+import { keepSession, keepSessions } from '../../src/rpc/grpc/session-memory.ts';
 import {
   callHeaders,
   endHeaders,
@@ -16,9 +16,9 @@ import {
 import { openSocket } from './raw-http.ts';
 
 /**
- * A program: `node --expose-gc http2-broken-headers.ts KIND [kept]`. Clients of a bare HTTP/2 server begin a second
- * block of headers of a stream and do not end it. V8 collects at the moments at which Node may end the process.
- * `kept`: with what the service does against it.
+ * A program: `node --expose-gc http2-broken-headers.ts KIND [kept]`. Clients of a bare HTTP/2 server send headers of a
+ * stream that are refused, or that begin a second time and do not end. V8 collects at the moments at which Node may end
+ * the process. `kept`: with what the service does against it.
  */
 const [kind = '', kept = ''] = process.argv.slice(2);
 const collect = (globalThis as typeof globalThis & { readonly gc: () => void }).gc;
@@ -26,9 +26,23 @@ const rounds = 4;
 const headers = callHeaders('/a');
 const begunHeaders = frame(frameType.headers, 0, 1, headerBlock({ 'x-t': 'z'.repeat(300) }));
 const begun = Buffer.concat([frame(frameType.headers, endHeaders, 1, headers), begunHeaders]);
+/** Node tells nobody of a stream that it refuses, and a GOAWAY without an error ends a session without streams. */
+const refused = Buffer.concat([
+  frame(
+    frameType.headers,
+    endHeaders,
+    1,
+    Buffer.concat([headers, headerBlock({ 'x-t': 'z'.repeat(300), ':path': '/b' })]),
+  ),
+  frame(frameType.rstStream, 0, 1, Buffer.from([0, 0, 0, 8])),
+  frame(frameType.goaway, 0, 0, Buffer.alloc(8)),
+]);
 
-if (kept === 'kept') keepSessions();
 const server = createServer();
+if (kept === 'kept') {
+  keepSessions();
+  server.on('session', keepSession);
+}
 server.on('session', (session) => session.on('error', () => {}));
 server.listen(0, '127.0.0.1');
 await once(server, 'listening');
@@ -41,8 +55,8 @@ async function opened(more: Buffer = Buffer.alloc(0)): Promise<Socket> {
   return socket;
 }
 
-/** The connection fails in the same read, and V8 collects before the end of that iteration of the event loop. */
-async function inOneIteration(): Promise<void> {
+/** The connection ends in the same read, and V8 collects before the end of that iteration of the event loop. */
+async function inOneIteration(attack: Buffer): Promise<void> {
   server.on('stream', (stream, { 'x-collect': mayCollect }) => {
     stream.on('error', () => {});
     if (mayCollect !== undefined) collect();
@@ -54,7 +68,7 @@ async function inOneIteration(): Promise<void> {
     const collecting = Buffer.concat([headers, headerBlock({ 'x-collect': '1' })]);
     const [first, attacker, last] = sockets;
     first?.write(frame(frameType.headers, endHeaders | 1, 1, collecting));
-    attacker?.write(Buffer.concat([begun, windowUpdate(0, 0)]));
+    attacker?.write(attack);
     last?.write(frame(frameType.headers, endHeaders | 1, 1, collecting));
     // All is there when the loop polls.
     const from = performance.now();
@@ -116,6 +130,7 @@ async function ofClients(): Promise<void> {
 }
 
 if (kind === 'client') await ofClients();
-else if (kind === 'iteration') await inOneIteration();
+else if (kind === 'iteration') await inOneIteration(Buffer.concat([begun, windowUpdate(0, 0)]));
+else if (kind === 'refused') await inOneIteration(refused);
 else await whileWriting(kind === 'stream' ? 'stream' : 'session');
 process.exit(0);

@@ -1,22 +1,28 @@
-import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
+import type { Http2Server, IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
 import { logVerbosity, type Server, setLogVerbosity } from '@grpc/grpc-js';
-import { keepSessions } from './session-memory.ts';
+import { keepSession, keepSessions } from './session-memory.ts';
 
-/** A member that grpc-js 1.14 declares private, and reads whenever it starts to serve a port or connections. */
+/** Members that grpc-js 1.14 declares private, and reads whenever it starts to serve a port or connections. */
 interface StreamHandling {
+  _setupHandlers(http2Server: Http2Server | null, interceptors: unknown): void;
   _streamHandler(interceptors: unknown, stream: ServerHttp2Stream, headers: IncomingHttpHeaders): void;
 }
 
 /**
  * Keeps an exception in the handling of one stream from ending the thread. grpc-js answers what is no gRPC, and unknown
  * methods, without a look at whether the client has reset the stream already, which throws. Also silences grpc-js in
- * this thread: it writes headers that it cannot read, credentials among them, to standard error. Sessions are kept as
- * long as `keepSessions` says.
+ * this thread: it writes headers that it cannot read, credentials among them, to standard error. Sessions are kept in
+ * memory as long as `keepSessions` says.
  */
 export function guardStreams<S extends Server>(server: S): S {
   setLogVerbosity(logVerbosity.NONE);
   keepSessions();
   const guarded = server as unknown as StreamHandling;
+  const setUp = guarded._setupHandlers;
+  guarded._setupHandlers = (http2Server, interceptors) => {
+    http2Server?.on('session', keepSession);
+    setUp.call(server, http2Server, interceptors);
+  };
   const handle = guarded._streamHandler;
   guarded._streamHandler = (interceptors, stream, headers) => {
     try {

@@ -2,10 +2,10 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { Http2Session, Http2Stream } from 'node:http2';
 
 /**
- * Keeps HTTP/2 sessions in memory until their streams were collected. Node 24 to 26 end the whole process
+ * Keeps HTTP/2 sessions of this thread in memory until their streams were collected. Node 24 to 26 end the whole process
  * (`Assertion failed: (current_nghttp2_memory_) == (0)`) if V8 collects the native half of a session before that of a
- * stream whose headers had begun a second time and not ended. Any client can bring that about, without a credential
- * (docs/adr/0060-http2-sessions-outlive-their-streams.md).
+ * stream with headers that were refused or did not end. Any client can bring that about, without a credential
+ * (docs/adr/0060-http2-sessions-outlive-their-streams.md). Servers also need `keepSession`.
  */
 export function keepSessions(): void {
   // Diagnostics channels of Node. Subscribed once a thread, however many servers it has.
@@ -15,30 +15,37 @@ export function keepSessions(): void {
   }
 }
 
-interface StreamMessage {
-  readonly stream: Http2Stream;
-}
-
-const channels: readonly (readonly [string, (message: unknown) => void])[] = [
-  ['http2.server.stream.start', (message) => keepUntilClosed((message as StreamMessage).stream)],
-  ['http2.server.stream.close', (message) => keepUntilCollected((message as StreamMessage).stream)],
-  // To other nodes.
-  ['http2.client.stream.start', (message) => keepUntilClosed((message as StreamMessage).stream)],
-  ['http2.client.stream.close', (message) => keepUntilCollected((message as StreamMessage).stream)],
-];
-
-/** The native halves of sessions that have had a stream. */
-const handles = new WeakMap<Http2Session, object>();
-/** Holds a session's native half until that of a stream was collected. */
-const collected = new FinalizationRegistry<object>(() => {});
-
-function keepUntilClosed({ session }: Http2Stream): void {
-  if (session === undefined || handles.has(session)) return;
+/**
+ * Call it for each new session of a server: Node tells nothing of a stream whose first headers are refused. Does nothing
+ * if it was called for the session already.
+ */
+export function keepSession(session: Http2Session): void {
+  if (handles.has(session)) return;
   const handle = handleOf(session);
   if (handle === undefined) return;
   handles.set(session, handle);
   // What Node has put off to the end of this iteration of the event loop may still need it.
   session.once('close', () => setImmediate(hold, handle));
+}
+
+interface StreamMessage {
+  readonly stream: Http2Stream;
+}
+
+const channels: readonly (readonly [string, (message: unknown) => void])[] = [
+  ['http2.server.stream.close', (message) => keepUntilCollected((message as StreamMessage).stream)],
+  // To other nodes.
+  ['http2.client.stream.start', (message) => keepOf((message as StreamMessage).stream)],
+  ['http2.client.stream.close', (message) => keepUntilCollected((message as StreamMessage).stream)],
+];
+
+/** The native halves of sessions. */
+const handles = new WeakMap<Http2Session, object>();
+/** Holds a session's native half until that of a stream was collected. */
+const collected = new FinalizationRegistry<object>(() => {});
+
+function keepOf({ session }: Http2Stream): void {
+  if (session !== undefined) keepSession(session);
 }
 
 /** Only what the other side has not ended can have a second block of headers. Most calls have ended. */

@@ -1,5 +1,14 @@
 /** Frames of HTTP/2 (RFC 9113), written by hand: a library would not send what attackers send. */
-export const frameType = { data: 0, headers: 1, rstStream: 3, settings: 4, ping: 6, windowUpdate: 8, continuation: 9 };
+export const frameType = {
+  data: 0,
+  headers: 1,
+  rstStream: 3,
+  settings: 4,
+  ping: 6,
+  goaway: 7,
+  windowUpdate: 8,
+  continuation: 9,
+};
 const endStream = 1;
 export const endHeaders = 4;
 
