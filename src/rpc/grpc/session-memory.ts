@@ -2,9 +2,9 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { Http2Session, Http2Stream } from 'node:http2';
 
 /**
- * Keeps HTTP/2 sessions of this thread in memory until their streams were collected. Node 24 to 26 end the whole process
- * (`Assertion failed: (current_nghttp2_memory_) == (0)`) if V8 collects the native half of a session before that of a
- * stream with headers that were refused or did not end. Any client can bring that about, without a credential
+ * Keeps HTTP/2 sessions of this thread in memory until their streams were collected. Node 24 to 26 end the whole
+ * process (`Assertion failed: (current_nghttp2_memory_) == (0)`) if V8 collects the native half of a session before
+ * that of a stream with headers that were refused or did not end. Any client can bring that about, without a credential
  * (docs/adr/0060-http2-sessions-outlive-their-streams.md). Servers also need `keepSession`.
  */
 export function keepSessions(): void {
@@ -16,8 +16,8 @@ export function keepSessions(): void {
 }
 
 /**
- * Call it for each new session of a server: Node tells nothing of a stream whose first headers are refused. Does nothing
- * if it was called for the session already.
+ * Call it for each new session of a server: Node tells nothing of a stream whose first headers are refused. Does
+ * nothing if it was called for the session already.
  */
 export function keepSession(session: Http2Session): void {
   if (handles.has(session)) return;
