@@ -20,10 +20,10 @@ export function keepSessions(): void {
  * nothing if it was called for the session already.
  */
 export function keepSession(session: Http2Session): void {
-  if (handles.has(session)) return;
+  if (isKept in session) return;
   const handle = handleOf(session);
   if (handle === undefined) return;
-  handles.set(session, handle);
+  Object.defineProperty(session, isKept, { value: true });
   // What Node has put off to the end of this iteration of the event loop may still need it.
   session.once('close', () => setImmediate(hold, handle));
 }
@@ -39,8 +39,8 @@ const channels: readonly (readonly [string, (message: unknown) => void])[] = [
   ['http2.client.stream.close', (message) => keepUntilCollected((message as StreamMessage).stream)],
 ];
 
-/** The native halves of sessions. */
-const handles = new WeakMap<Http2Session, object>();
+/** No WeakMap: with an entry for each, sessions that have ended would live until the next full collection. */
+const isKept = Symbol('kept');
 /** Holds a session's native half until that of a stream was collected. */
 const collected = new FinalizationRegistry<object>(() => {});
 
@@ -48,12 +48,15 @@ function keepOf({ session }: Http2Stream): void {
   if (session !== undefined) keepSession(session);
 }
 
-/** Only what the other side has not ended can have a second block of headers. Most calls have ended. */
+/**
+ * Only what the other side has not ended can have a second block of headers, and Node leaves only what waits to be
+ * written to V8: most calls have ended.
+ */
 function keepUntilCollected(stream: Http2Stream): void {
-  if (stream.readableEnded) return;
+  if (stream.readableEnded || stream.writableLength === 0) return;
   const { session } = stream;
   const handle = handleOf(stream);
-  const sessionHandle = session === undefined ? undefined : (handles.get(session) ?? handleOf(session));
+  const sessionHandle = session && handleOf(session);
   if (handle !== undefined && sessionHandle !== undefined) collected.register(handle, sessionHandle);
 }
 
