@@ -97,6 +97,17 @@ export class LedgerError extends Error {
   }
 }
 
+/**
+ * Returns a LedgerError as it is, and anything else as `internal` with this message and its cause, which only the log
+ * shows.
+ */
+export function asLedgerError(
+  thrown: unknown,
+  message = 'Something went wrong inside the service; the request id helps to find out what.',
+): LedgerError {
+  return thrown instanceof LedgerError ? thrown : new LedgerError('internal', message, {}, thrown);
+}
+
 export function invalidField(field: string, expected: string): LedgerError {
   return new LedgerError('invalid_argument', `Field ${field} must be ${expected}.`, { field, expected });
 }

@@ -1,4 +1,4 @@
-import { LedgerError } from '../domain/errors.ts';
+import { asLedgerError, LedgerError } from '../domain/errors.ts';
 import { limits } from '../runtime/limits/limits.ts';
 import { createConnectHandler } from './connect/handler.ts';
 import { HttpConnections } from './http/connections.ts';
@@ -7,7 +7,6 @@ import { createPageHandler, type Pages } from './http/pages.ts';
 import { checkHead, createHttpServer, type HttpRequests, type TlsKeys } from './http/server.ts';
 import { refuseRequest, transportOf } from './http/unrouted-request.ts';
 import { addressOf, type Listener, listenOn } from './listening.ts';
-import { asLedgerError } from './pipeline/as-ledger-error.ts';
 import { createRestHandler } from './rest/handler.ts';
 
 export interface HttpPortParts extends HttpHandlerParts {

@@ -1,4 +1,4 @@
-import { isRetryable, LedgerError } from '../../domain/errors.ts';
+import { asLedgerError, isRetryable, LedgerError } from '../../domain/errors.ts';
 import type { Command } from '../../domain/ledger/command.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import { InFlightCommands } from './in-flight-commands.ts';
@@ -99,6 +99,6 @@ export class CommandQueue {
   }
 
   #noteFailure(command: Command, error: unknown): void {
-    if (!(error instanceof LedgerError) || isRetryable(error)) this.#lanes.breakOff(command.lane);
+    if (isRetryable(asLedgerError(error))) this.#lanes.breakOff(command.lane);
   }
 }

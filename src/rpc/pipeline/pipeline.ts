@@ -1,5 +1,5 @@
 import type { Message } from '@bufbuild/protobuf';
-import { LedgerError } from '../../domain/errors.ts';
+import { asLedgerError, LedgerError } from '../../domain/errors.ts';
 import { limits } from '../../runtime/limits/limits.ts';
 import type { EntityRequest } from '../../service/calls/call.ts';
 import { demandEntitySignature } from '../../service/calls/caller.ts';
@@ -11,7 +11,6 @@ import type { BidiCall, IncomingCall, StreamCall, UnaryCall } from '../call/inco
 import type { RunningCall } from '../call/running-call.ts';
 import type { Endpoint } from '../endpoints/endpoint.ts';
 import type { BidiStreamHandler, LiveStreamHandler, ServerStreamHandler, UnaryHandler } from '../endpoints/handlers.ts';
-import { asLedgerError } from './as-ledger-error.ts';
 import { createCallRegister } from './call-register.ts';
 import { identify, signatureOf } from './caller.ts';
 import { signedTime } from './entity-request.ts';

@@ -1,11 +1,10 @@
-import { LedgerError } from '../../domain/errors.ts';
+import { asLedgerError, LedgerError } from '../../domain/errors.ts';
 import type { MethodRule } from '../../gen/svc/v1/options_pb.ts';
 import { limits } from '../../runtime/limits/limits.ts';
 import type { Caller } from '../../service/calls/call.ts';
 import type { Credentials } from '../../service/developers/credentials.ts';
 import type { BidiCall, IncomingCall } from '../call/incoming-call.ts';
 import type { RunningCall } from '../call/running-call.ts';
-import { asLedgerError } from './as-ledger-error.ts';
 import { identify } from './caller.ts';
 
 type AnswerFor = (call: RunningCall, incoming: IncomingCall, error: LedgerError) => void;

@@ -1,6 +1,6 @@
 import type { CommandOutcome } from '../../actors/inbox/outcome.ts';
 import { boundError, namesOf, trailerBounds } from '../../domain/error-bounds.ts';
-import { isRetryable, LedgerError, notFound } from '../../domain/errors.ts';
+import { asLedgerError, isRetryable, LedgerError, notFound } from '../../domain/errors.ts';
 import type { AppendEventsRequest } from '../../gen/svc/v1/masters_pb.ts';
 import { limits } from '../../runtime/limits/limits.ts';
 import type { LedgerNaming } from '../audit/ledger-naming.ts';
@@ -206,7 +206,7 @@ class AppendStream {
         const prepared = await promised.prepared;
         outcome = lane.failed ? Promise.reject(behindFailure()) : this.#submit(lane, prepared);
       } catch (error) {
-        lane.failed ||= mayBeRetried(error);
+        lane.failed ||= isRetryable(asLedgerError(error));
         outcome = Promise.reject(error);
       }
       outcome.catch(() => {});
@@ -240,7 +240,7 @@ class AppendStream {
       },
       (error) => {
         // Set before another event can be sent on this lane.
-        lane.failed ||= mayBeRetried(error);
+        lane.failed ||= isRetryable(asLedgerError(error));
         lane.open -= 1;
       },
     );
@@ -255,7 +255,7 @@ class AppendStream {
       const value = { event: appendedMessage(settled), replayed: settled.replayed };
       answer = { clientIndex: promised.clientIndex, outcome: { case: 'appended', value } };
     } catch (thrown) {
-      const error = asLedgerError(thrown);
+      const error = asLedgerError(thrown, 'Something went wrong inside the service.');
       isDone = !isRetryable(error);
       if (isDone) this.#call.eventRefused();
       const isFirst = lane.resumeFrom === null;
@@ -313,16 +313,6 @@ const objectBytes = 1024;
 /** Bytes that a text of this length takes: two a character, or one a character, twice, if it is ASCII. */
 function bytesOf(length: number): number {
   return objectBytes + 2 * length;
-}
-
-function asLedgerError(thrown: unknown): LedgerError {
-  if (thrown instanceof LedgerError) return thrown;
-  return new LedgerError('internal', 'Something went wrong inside the service.', {}, thrown);
-}
-
-/** An unexpected error may not happen again. */
-function mayBeRetried(error: unknown): boolean {
-  return !(error instanceof LedgerError) || isRetryable(error);
 }
 
 function behindFailure(): LedgerError {
