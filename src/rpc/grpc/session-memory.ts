@@ -33,10 +33,10 @@ interface StreamMessage {
 }
 
 const channels: readonly (readonly [string, (message: unknown) => void])[] = [
-  ['http2.server.stream.close', (message) => keepUntilCollected((message as StreamMessage).stream)],
+  ['http2.server.stream.close', keepUntilCollected],
   // To other nodes.
-  ['http2.client.stream.start', (message) => keepOf((message as StreamMessage).stream)],
-  ['http2.client.stream.close', (message) => keepUntilCollected((message as StreamMessage).stream)],
+  ['http2.client.stream.start', keepOf],
+  ['http2.client.stream.close', keepUntilCollected],
 ];
 
 /** No WeakMap: with an entry for each, sessions that have ended would live until the next full collection. */
@@ -44,7 +44,8 @@ const isKept = Symbol('kept');
 /** Holds a session's native half until that of a stream was collected. */
 const collected = new FinalizationRegistry<object>(() => {});
 
-function keepOf({ session }: Http2Stream): void {
+function keepOf(message: unknown): void {
+  const { session } = (message as StreamMessage).stream;
   if (session !== undefined) keepSession(session);
 }
 
@@ -52,7 +53,8 @@ function keepOf({ session }: Http2Stream): void {
  * Only what the other side has not ended can have a second block of headers, and Node leaves only what waits to be
  * written to V8: most calls have ended.
  */
-function keepUntilCollected(stream: Http2Stream): void {
+function keepUntilCollected(message: unknown): void {
+  const { stream } = message as StreamMessage;
   if (stream.readableEnded || stream.writableLength === 0) return;
   const { session } = stream;
   const handle = handleOf(stream);
