@@ -3,12 +3,13 @@ import { mkdtempSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from 'vitest';
+import { refusedHeaders, secondHeaders } from '../support/attacks/broken-headers.ts';
 import {
   callHeaders,
   endHeaders,
+  endStream,
   frame,
   frameType,
-  headerBlock,
   preface,
   settings,
   windowUpdate,
@@ -18,24 +19,12 @@ import { openSocket } from '../support/raw-http.ts';
 import { suiteDir } from '../support/running-node.ts';
 
 const dir = suiteDir();
-const endStream = 1;
 const check = callHeaders('/grpc.health.v1.Health/Check');
 /** Headers of a call, a second block of them that does not end the call, and an error of the connection. */
 const unended = Buffer.concat([
   frame(frameType.headers, endHeaders, 1, check),
-  frame(frameType.headers, endHeaders, 1, headerBlock({ 'x-t': 'z'.repeat(300) })),
+  secondHeaders(endHeaders),
   windowUpdate(0, 0),
-]);
-/** Headers that HTTP/2 refuses, a reset of their stream, and the end of the connection. */
-const refused = Buffer.concat([
-  frame(
-    frameType.headers,
-    endHeaders,
-    1,
-    Buffer.concat([check, headerBlock({ 'x-t': 'z'.repeat(300), ':path': '/' })]),
-  ),
-  frame(frameType.rstStream, 0, 1, Buffer.from([0, 0, 0, 8])),
-  frame(frameType.goaway, 0, 0, Buffer.alloc(8)),
 ]);
 /** Calls that have the node allocate, so that V8 collects soon. */
 const many = Buffer.concat(
@@ -44,7 +33,7 @@ const many = Buffer.concat(
 
 test.each([
   ['does not end', unended],
-  ['must not send', refused],
+  ['must not send', refusedHeaders(check)],
 ])(
   'headers that a client %s do not end a node',
   async (_what, broken) => {

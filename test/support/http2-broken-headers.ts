@@ -3,9 +3,11 @@ import { connect as connectHttp2, createServer } from 'node:http2';
 import { type AddressInfo, createServer as createRawServer, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { keepSession, keepSessions } from '../../src/rpc/grpc/session-memory.ts';
+import { refusedHeaders, secondHeaders } from './attacks/broken-headers.ts';
 import {
   callHeaders,
   endHeaders,
+  endStream,
   frame,
   frameType,
   headerBlock,
@@ -24,20 +26,8 @@ const [kind = '', kept = ''] = process.argv.slice(2);
 const collect = (globalThis as typeof globalThis & { readonly gc: () => void }).gc;
 const rounds = 4;
 const headers = callHeaders('/a');
-const begunHeaders = frame(frameType.headers, 0, 1, headerBlock({ 'x-t': 'z'.repeat(300) }));
+const begunHeaders = secondHeaders(0);
 const begun = Buffer.concat([frame(frameType.headers, endHeaders, 1, headers), begunHeaders]);
-/** Node tells nobody of a stream that it refuses, and a GOAWAY without an error ends a session without streams. */
-const refused = Buffer.concat([
-  frame(
-    frameType.headers,
-    endHeaders,
-    1,
-    Buffer.concat([headers, headerBlock({ 'x-t': 'z'.repeat(300), ':path': '/b' })]),
-  ),
-  frame(frameType.rstStream, 0, 1, Buffer.from([0, 0, 0, 8])),
-  frame(frameType.goaway, 0, 0, Buffer.alloc(8)),
-]);
-
 const server = createServer();
 if (kept === 'kept') {
   keepSessions();
@@ -67,9 +57,9 @@ async function inOneIteration(attack: Buffer): Promise<void> {
     await delay(20);
     const collecting = Buffer.concat([headers, headerBlock({ 'x-collect': '1' })]);
     const [first, attacker, last] = sockets;
-    first?.write(frame(frameType.headers, endHeaders | 1, 1, collecting));
+    first?.write(frame(frameType.headers, endHeaders | endStream, 1, collecting));
     attacker?.write(attack);
-    last?.write(frame(frameType.headers, endHeaders | 1, 1, collecting));
+    last?.write(frame(frameType.headers, endHeaders | endStream, 1, collecting));
     // All is there when the loop polls.
     const from = performance.now();
     while (performance.now() - from < 3);
@@ -131,6 +121,7 @@ async function ofClients(): Promise<void> {
 
 if (kind === 'client') await ofClients();
 else if (kind === 'iteration') await inOneIteration(Buffer.concat([begun, windowUpdate(0, 0)]));
-else if (kind === 'refused') await inOneIteration(refused);
+// Node tells nobody of a stream that it refuses.
+else if (kind === 'refused') await inOneIteration(refusedHeaders(headers));
 else await whileWriting(kind === 'stream' ? 'stream' : 'session');
 process.exit(0);

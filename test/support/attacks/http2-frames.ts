@@ -9,7 +9,7 @@ export const frameType = {
   windowUpdate: 8,
   continuation: 9,
 };
-const endStream = 1;
+export const endStream = 1;
 export const endHeaders = 4;
 
 export const preface = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
