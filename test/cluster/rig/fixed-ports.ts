@@ -1,4 +1,5 @@
 import { createServer, type Server } from 'node:net';
+import { isFree } from '../../../cluster/local/ports.ts';
 
 /** Below the ephemeral ports of the system, so that a restarted server finds its port free. */
 const lowest = 20_000;
@@ -42,13 +43,6 @@ async function takeBlock(): Promise<void> {
     return;
   }
   throw new Error(`All ${blocks} blocks of ports are taken`);
-}
-
-async function isFree(port: number): Promise<boolean> {
-  const server = await listenOn(port);
-  if (server === null) return false;
-  await new Promise((resolve) => server.close(resolve));
-  return true;
 }
 
 /** null: something listens there already. */
