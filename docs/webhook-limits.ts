@@ -1,6 +1,6 @@
 import { deliveryWaitsMs } from '../src/domain/values/delivery-schedule.ts';
 import { finishedKeptMs } from '../src/service/webhooks/delivery-record.ts';
-import { eventTypesMax, subscriptionsMax } from '../src/service/webhooks/webhooks.ts';
+import { eventTypesMax, partOfFree, subscriptionsPerActorMax } from '../src/service/webhooks/webhooks.ts';
 import { answerHeadersMaxBytes, attemptTimeoutMs } from '../src/webhooks/post/http-post.ts';
 import { answerMaxBytes, informationalMax } from '../src/webhooks/post/outgoing-request.ts';
 import { receivedMaxBytes } from '../src/webhooks/post/received-bound.ts';
@@ -24,7 +24,12 @@ type Row = readonly [what: string, much: number | string, meaning: string];
 
 /** What owners of subscriptions and receivers meet. */
 const receiverRows: readonly Row[] = [
-  ['active subscriptions of one actor', number(subscriptionsMax), ''],
+  ['active subscriptions of one actor', number(subscriptionsPerActorMax), ''],
+  [
+    'active subscriptions of all actors',
+    'SUBSCRIPTIONS_MAX',
+    `16,384 with a memory budget of 256 MiB; from half of it on, an actor has at most 1/${partOfFree} of the free places`,
+  ],
   ['event types of one subscription', eventTypesMax, ''],
   ['deliveries that have ended are kept', time(finishedKeptMs), ''],
   [
