@@ -13,8 +13,8 @@ export async function leaveLines({ base }: Pick<NodeProcess, 'base'>, count = ma
 }
 
 /**
- * Sends the signals, each as a request of its own. Resolves when the node has ended, which reading what it said must not
- * bring about. `tookMs` counts from the last signal.
+ * Sends the signals, each as a request of its own. Resolves when the node has ended, which reading what it said must
+ * not bring about. `tookMs` counts from the last signal.
  */
 export async function endUnread({ child }: Pick<NodeProcess, 'child'>, ...signals: readonly NodeJS.Signals[]) {
   const host = watchHost();
