@@ -62,6 +62,7 @@ export const snapshotsLeavingMaxMs = 1_000;
 /** Events of a page of a replay; fewer if they are large (pageCharsMax). */
 export const replayPageEvents = 256;
 
+/** Masters of one ledger in memory: some KB each, and 250 bytes for each of their grants (at most delegatesMax). */
 export const mastersInMemoryMax = 1_024;
 /** A ledger without a command for this long leaves memory. */
 export const passivateAfterMs = 60_000;

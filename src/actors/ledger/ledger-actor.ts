@@ -114,8 +114,8 @@ export class LedgerActor {
   }
 
   /**
-   * Removes the actor from memory once every submitted command is answered. Snapshots that cannot be saved soon are left
-   * out: commands may wait for the end of a hand-over.
+   * Removes the actor from memory once every submitted command is answered. Commands may wait for the end of a
+   * hand-over, so snapshots that cannot be saved soon are left out.
    */
   async close(): Promise<void> {
     this.#isClosing = true;
