@@ -4,8 +4,8 @@ import { metricsIn } from '../../runtime/telemetry/metrics.ts';
 import { AccessQueue, type HistoryReport } from '../../service/audit/access-history.ts';
 import type { NodeContext } from './context.ts';
 
-export function startAccessHistory({ access, clock, random, log, metrics }: NodeContext): AccessQueue {
-  const accesses = new AccessQueue({ log: access, clock, random, report: accessReport(log) });
+export function startAccessHistory({ access, memory, clock, random, log, metrics }: NodeContext): AccessQueue {
+  const accesses = new AccessQueue({ log: access, memory, clock, random, report: accessReport(log) });
   meterAccesses(metrics.registry, accesses);
   return accesses;
 }

@@ -1,26 +1,25 @@
 import type { LedgerEvent } from '../../domain/event/event.ts';
 import { checkChain } from '../../domain/event/integrity.ts';
 import { CorruptRow, parseRow } from '../../domain/event/row.ts';
+import type { CountedRecentMap } from '../../runtime/limits/counted-recent-map.ts';
 import type { DeliveryRecord } from '../../service/webhooks/delivery-record.ts';
 import type { LedgerStore } from '../../store/ledger-store.ts';
 import { eventBody } from './delivery-body.ts';
 
-interface ReadyBody {
+export interface ReadyBody {
   /** null: an event of the ledger itself. */
   readonly masterId: string | null;
   readonly bytes: Buffer;
 }
 
-const keptMaxBytes = 8 * 1024 * 1024;
-
 /** Bodies made from the log. Deliveries that were recorded together have the same one, at about the same time. */
 export class EventBodies {
   readonly #ledgers: LedgerStore;
-  readonly #kept = new Map<string, ReadyBody>();
-  #keptBytes = 0;
+  readonly #kept: CountedRecentMap<string, ReadyBody>;
 
-  constructor(ledgers: LedgerStore) {
+  constructor(ledgers: LedgerStore, kept: CountedRecentMap<string, ReadyBody>) {
     this.#ledgers = ledgers;
+    this.#kept = kept;
   }
 
   /** null: the stored event is missing or damaged, and must not be sent. */
@@ -32,19 +31,8 @@ export class EventBodies {
     const event = entry?.seq === place.seq ? soundEvent(entry.row) : null;
     if (event?.id !== delivery.eventId) return null;
     const made = { masterId: event.master?.id ?? null, bytes: eventBody(event, delivery.createdAt) };
-    this.#keep(key, made);
+    this.#kept.set(key, made, made.bytes.length);
     return made;
-  }
-
-  #keep(key: string, made: ReadyBody): void {
-    if (this.#kept.has(key)) return;
-    this.#kept.set(key, made);
-    this.#keptBytes += made.bytes.length;
-    for (const [oldest, body] of this.#kept) {
-      if (this.#keptBytes <= keptMaxBytes) return;
-      this.#kept.delete(oldest);
-      this.#keptBytes -= body.bytes.length;
-    }
   }
 }
 

@@ -3,14 +3,23 @@ import { isoTime } from '../../domain/values/time.ts';
 import type { BackgroundLimiter } from '../../runtime/background-limiter.ts';
 import { type Clock, sleep } from '../../runtime/clock/clock.ts';
 import { FairPlaces } from '../../runtime/limits/fair-places.ts';
+import type { MemoryBudget } from '../../runtime/limits/memory-budget.ts';
+import { heldDeliveryBytes, queueBounds } from '../../runtime/limits/queue-bounds.ts';
 import type { Log } from '../../runtime/telemetry/log.ts';
 import type { Deliveries } from '../../service/webhooks/deliveries.ts';
 import { type DeliveryRecord, isNew } from '../../service/webhooks/delivery-record.ts';
-import type { HeldDelivery, PendingDelivery } from '../../service/webhooks/due-deliveries.ts';
+import type { HeldDelivery } from '../../service/webhooks/due-deliveries.ts';
 import type { SubscriptionRecord } from '../../service/webhooks/subscription-record.ts';
 import { type AttemptOutcome, afterAttempt } from './attempt.ts';
 import { FairQueue } from './fair-queue.ts';
-import { type AttemptMade, type LedgerQueue, SubscriptionQueue, windowOf } from './subscription-queue.ts';
+import {
+  type AttemptMade,
+  type LedgerQueue,
+  SubscriptionQueue,
+  windowFull,
+  windowQuick,
+  windowSlow,
+} from './subscription-queue.ts';
 import type { AttemptResult } from './target-health.ts';
 
 /** Pause after a failure of the store. */
@@ -33,6 +42,8 @@ const loadsAtOnce = { total: 8, perCaller: 4 };
 interface SenderParts {
   readonly deliveries: Deliveries;
   readonly limiter: BackgroundLimiter;
+  /** Counts the deliveries in memory, and bounds them. */
+  readonly memory: MemoryBudget;
   readonly clock: Clock;
   readonly log: Log;
   subscription(id: string): SubscriptionRecord | undefined;
@@ -53,11 +64,13 @@ interface SenderParts {
  * - Of each subscription and ledger, one delivery is sent at a time, in the order of the ledger. A retry waits for its
  *   time, and later deliveries overtake it.
  * - A delivery is sent only once its ledger's cursor has passed its event, so that no earlier one can appear any more.
- * - Memory holds a window of each subscription's deliveries.
+ * - Memory holds a window of each subscription's deliveries, and `deliveriesMax` of all. Beyond that, a subscription
+ *   that has none in memory gets one.
  * - The number of attempts that are not recorded yet is bounded.
  */
 export class Sender {
   readonly #parts: SenderParts;
+  readonly #heldMax: number;
   readonly #subscriptions = new Map<string, SubscriptionQueue>();
   readonly #fairQueue: FairQueue<LedgerQueue>;
   /** Owners are served in rotation. */
@@ -69,11 +82,22 @@ export class Sender {
 
   constructor(parts: SenderParts) {
     this.#parts = parts;
+    this.#heldMax = queueBounds(parts.memory.maxBytes).deliveriesMax;
     this.#fairQueue = new FairQueue({ clock: parts.clock, freed: () => this.#dispatch() });
   }
 
   get held(): number {
     return this.#held;
+  }
+
+  #hold(): void {
+    this.#held += 1;
+    this.#parts.memory.add('queue', heldDeliveryBytes);
+  }
+
+  #release(): void {
+    this.#held -= 1;
+    this.#parts.memory.release('queue', heldDeliveryBytes);
   }
 
   wake(subscriptionId: string): void {
@@ -94,9 +118,10 @@ export class Sender {
     queue.cancelAlarm();
     for (const ledger of queue.ledgers.values()) {
       this.#record(ledger);
-      for (const { delivery } of ledger.waiting) queue.held.delete(delivery.id);
-      this.#held -= ledger.waiting.length;
-      ledger.waiting.length = 0;
+      for (const { delivery } of ledger.waiting.splice(0)) {
+        queue.held.delete(delivery.id);
+        this.#release();
+      }
     }
   }
 
@@ -121,7 +146,8 @@ export class Sender {
   }
 
   #windowOf(queue: SubscriptionQueue): number {
-    return windowOf(this.#fairQueue.isQuick(queue.origin), this.#held);
+    const window = this.#fairQueue.isQuick(queue.origin) ? windowQuick : windowSlow;
+    return Math.max(windowFull, Math.min(window, this.#heldMax - this.#held));
   }
 
   async #startLoad(queue: SubscriptionQueue): Promise<void> {
@@ -146,12 +172,13 @@ export class Sender {
     const blockedBefore = queue.blocked;
     let isFull = false;
     try {
-      const limit = window + queue.held.size + blockedBefore;
+      // Blocked ones count twice, so that few reads find the first that is not.
+      const limit = Math.max(window, blockedBefore) + queue.held.size + blockedBefore;
       const now = isoTime(clock.now());
       const { due, next } = await deliveries.pending(queue.id, limit, now);
-      isFull = due.length === limit;
       if (next !== null) this.#setAlarm(queue, Date.parse(next));
-      await this.#take(queue, due);
+      const hadRoom = await this.#take(queue, due);
+      isFull = due.length === limit || !hadRoom;
     } catch (error) {
       log.warn({ err: error, subscription_id: queue.id }, 'reading deliveries failed; it is tried again');
       this.#setAlarm(queue, clock.now() + retryMs);
@@ -166,18 +193,22 @@ export class Sender {
     if (goesOn || queue.isIdle) this.#refill(queue);
   }
 
-  /** Puts due deliveries into their ledger queues, in their order. */
-  async #take(queue: SubscriptionQueue, due: readonly PendingDelivery[]): Promise<void> {
+  /** Puts due deliveries into their ledger queues, in their order. Returns false if some had no room. */
+  async #take(queue: SubscriptionQueue, due: readonly HeldDelivery[]): Promise<boolean> {
     const ready = await passedByCursor(due, (ledgerId) => this.#parts.position(ledgerId));
     queue.blocked = due.length - ready.length;
-    if (this.#isGone(queue)) return;
+    if (this.#isGone(queue)) return true;
+    // Other subscriptions may have taken the room since the deliveries were read.
+    const window = this.#windowOf(queue);
     for (const pending of ready) {
       const { id } = pending.delivery;
       if (queue.held.has(id) || queue.recordedMeanwhile.has(id)) continue;
+      if (queue.held.size >= window) return false;
       const ledger = queue.add(pending);
-      this.#held += 1;
+      this.#hold();
       if (!ledger.isSending && ledger.waiting.length === 1) this.#fairQueue.ready(ledger);
     }
+    return true;
   }
 
   #dispatch(): void {
@@ -288,7 +319,7 @@ export class Sender {
     if (queue.isLoading) queue.recordedMeanwhile.add(deliveryId);
     if (wakeAtMs !== null) this.#setAlarm(queue, wakeAtMs);
     queue.held.delete(deliveryId);
-    this.#held -= 1;
+    this.#release();
     this.#refill(queue);
   }
 
@@ -319,11 +350,11 @@ function resultOf(outcome: AttemptOutcome | null): AttemptResult {
 
 /** A delivery from the log without an attempt may be sent only once its ledger's cursor has passed its event. */
 async function passedByCursor(
-  due: readonly PendingDelivery[],
+  due: readonly HeldDelivery[],
   position: (ledgerId: string) => Promise<number>,
-): Promise<PendingDelivery[]> {
+): Promise<HeldDelivery[]> {
   const positions = new Map<string, number>();
-  const passed: PendingDelivery[] = [];
+  const passed: HeldDelivery[] = [];
   for (const pending of due) {
     const { place } = pending.delivery;
     if (place !== null && isNew(pending.delivery)) {
