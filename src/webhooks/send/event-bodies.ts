@@ -12,6 +12,9 @@ export interface ReadyBody {
   readonly bytes: Buffer;
 }
 
+/** What a kept body takes beside its bytes, measured. */
+const keptEntryBytes = 512;
+
 /** Bodies made from the log. Deliveries that were recorded together have the same one, at about the same time. */
 export class EventBodies {
   readonly #ledgers: LedgerStore;
@@ -31,7 +34,7 @@ export class EventBodies {
     const event = entry?.seq === place.seq ? soundEvent(entry.row) : null;
     if (event?.id !== delivery.eventId) return null;
     const made = { masterId: event.master?.id ?? null, bytes: eventBody(event, delivery.createdAt) };
-    this.#kept.set(key, made, made.bytes.length);
+    this.#kept.set(key, made, made.bytes.length + keptEntryBytes);
     return made;
   }
 }

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { heldDeliveryBytes, queueBounds } from '../../../src/runtime/limits/queue-bounds.ts';
 import { deliveriesIn } from '../../../src/service/webhooks/deliveries.ts';
 import { blockKind } from '../../../src/service/webhooks/delivery-block.ts';
+import { eventBody } from '../../../src/webhooks/send/delivery-body.ts';
 import { append, createMaster, ledgerId, openingFacts, openLedger, supplier, uuid } from '../../support/commands.ts';
 import { newDelivery } from '../../support/webhook-deliveries.ts';
 import { answer, silent, typesSent, type WebhookRig, webhookRig } from '../../support/webhook-rig.ts';
@@ -121,5 +122,13 @@ describe('deliveries in memory', () => {
     await world.run(append());
     await world.quiet();
     expect(typesSent(world)).toEqual(['SHIPMENT_DISPATCHED', 'PING']);
+  });
+
+  test('have bodies that keep no more memory than their bytes', async () => {
+    const world = webhookRig();
+    await world.run(openLedger(), createMaster());
+    const [event = expect.unreachable()] = await world.run(append());
+    const body = eventBody(event, event.createdAt);
+    expect(body.buffer.byteLength).toBe(body.length);
   });
 });
