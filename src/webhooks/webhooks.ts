@@ -2,9 +2,7 @@ import type { CommitListener } from '../actors/ledger/commit-listener.ts';
 import { isoTime } from '../domain/values/time.ts';
 import { BackgroundLimiter, type BackgroundLimiterParts } from '../runtime/background-limiter.ts';
 import { type Clock, sleep } from '../runtime/clock/clock.ts';
-import { CountedRecentMap } from '../runtime/limits/counted-recent-map.ts';
 import type { MemoryBudget } from '../runtime/limits/memory-budget.ts';
-import { queueBounds } from '../runtime/limits/queue-bounds.ts';
 import type { Log } from '../runtime/telemetry/log.ts';
 import type { LedgerReading } from '../service/reading/ledger-reading.ts';
 import type { LinkStore } from '../service/reading/master-search.ts';
@@ -116,7 +114,7 @@ export class Webhooks implements CommitListener, WebhookWork, AsyncDisposable {
     });
     const links = throttledLinks(ledgers, limiter, (ledgerId) => this.#tail.position(ledgerId));
     const attemptParts = {
-      bodies: new EventBodies(ledgers, new CountedRecentMap(memory, queueBounds(memory.maxBytes).eventBodiesMaxBytes)),
+      bodies: new EventBodies(ledgers, memory),
       secrets,
       poster,
       clock,

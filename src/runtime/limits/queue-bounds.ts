@@ -6,15 +6,18 @@ const mib = 1024 * kib;
  * and its places in the queues.
  */
 export const heldDeliveryBytes = 1_536;
-/** What an access record that waits takes, measured: 350 bytes, or 550 if it shares no text with others. */
+/**
+ * What an access record that waits takes, measured: 350 bytes, or 550 if it shares no text with others. Only paths
+ * longer than those of the API take more, up to 1 KB.
+ */
 export const accessRecordBytes = 576;
 
 /**
  * Bounds of what a node holds behind its answers. No caller waits for it, so nobody can be refused. It counts in the
- * memory budget as `queue`, and takes room from calls. Together the bounds are some 35 % of the budget.
+ * memory budget as `queue`, and takes room from calls: less than 40 % of it.
  */
-export interface QueueBounds {
-  /** Webhook deliveries in memory. Beyond it, each subscription has one. */
+interface QueueBounds {
+  /** Webhook deliveries in memory. Beyond it a subscription has one, which is not counted. */
   readonly deliveriesMax: number;
   /** Delivery blocks that are kept for changes of their deliveries, bytes. */
   readonly deliveryBlocksMaxBytes: number;

@@ -41,7 +41,7 @@ export interface HistoryReport {
 
 interface AccessQueueParts {
   readonly log: AccessLog;
-  /** Counts the records, and bounds them: see QueueBounds. */
+  /** Counts the records, and bounds them: see queueBounds. */
   readonly memory: MemoryBudget;
   readonly clock: Clock;
   readonly random: (lengthBytes: number) => Uint8Array;

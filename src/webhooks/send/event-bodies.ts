@@ -1,12 +1,14 @@
 import type { LedgerEvent } from '../../domain/event/event.ts';
 import { checkChain } from '../../domain/event/integrity.ts';
 import { CorruptRow, parseRow } from '../../domain/event/row.ts';
-import type { CountedRecentMap } from '../../runtime/limits/counted-recent-map.ts';
+import { CountedRecentMap } from '../../runtime/limits/counted-recent-map.ts';
+import type { MemoryBudget } from '../../runtime/limits/memory-budget.ts';
+import { queueBounds } from '../../runtime/limits/queue-bounds.ts';
 import type { DeliveryRecord } from '../../service/webhooks/delivery-record.ts';
 import type { LedgerStore } from '../../store/ledger-store.ts';
 import { eventBody } from './delivery-body.ts';
 
-export interface ReadyBody {
+interface ReadyBody {
   /** null: an event of the ledger itself. */
   readonly masterId: string | null;
   readonly bytes: Buffer;
@@ -20,9 +22,9 @@ export class EventBodies {
   readonly #ledgers: LedgerStore;
   readonly #kept: CountedRecentMap<string, ReadyBody>;
 
-  constructor(ledgers: LedgerStore, kept: CountedRecentMap<string, ReadyBody>) {
+  constructor(ledgers: LedgerStore, memory: MemoryBudget) {
     this.#ledgers = ledgers;
-    this.#kept = kept;
+    this.#kept = new CountedRecentMap(memory, queueBounds(memory.maxBytes).eventBodiesMaxBytes);
   }
 
   /** null: the stored event is missing or damaged, and must not be sent. */

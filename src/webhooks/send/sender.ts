@@ -42,7 +42,7 @@ const loadsAtOnce = { total: 8, perCaller: 4 };
 interface SenderParts {
   readonly deliveries: Deliveries;
   readonly limiter: BackgroundLimiter;
-  /** Counts the deliveries in memory, and bounds them. */
+  /** Counts the deliveries in memory, and says how many there may be. */
   readonly memory: MemoryBudget;
   readonly clock: Clock;
   readonly log: Log;
@@ -90,14 +90,15 @@ export class Sender {
     return this.#held;
   }
 
+  /** Those beyond the bound are not counted: else many subscriptions could fill the budget. */
   #hold(): void {
     this.#held += 1;
-    this.#parts.memory.add('queue', heldDeliveryBytes);
+    if (this.#held <= this.#heldMax) this.#parts.memory.add('queue', heldDeliveryBytes);
   }
 
   #release(): void {
+    if (this.#held <= this.#heldMax) this.#parts.memory.release('queue', heldDeliveryBytes);
     this.#held -= 1;
-    this.#parts.memory.release('queue', heldDeliveryBytes);
   }
 
   wake(subscriptionId: string): void {
