@@ -17,7 +17,7 @@ export const accessRecordBytes = 576;
  * memory budget as `queue`, and takes room from calls: less than 40 % of it.
  */
 interface QueueBounds {
-  /** Webhook deliveries in memory. Beyond it a subscription has one, which is not counted. */
+  /** Webhook deliveries in memory beside one of each subscription, which is not counted. */
   readonly deliveriesMax: number;
   /** Delivery blocks that are kept for changes of their deliveries, bytes. */
   readonly deliveryBlocksMaxBytes: number;

@@ -36,6 +36,8 @@ const recordTriesMax = 5;
 const sendCostMs = 0.3;
 /** The same of looking for deliveries to send, without reading them. */
 const loadCostMs = 0.2;
+/** The part of `deliveriesMax` that targets may fill which do not answer quickly. The rest is for quick ones. */
+const slowShare = 3 / 4;
 /** Windows that are read at once, of all owners and of one. Thousands of subscriptions may be woken at once. */
 const loadsAtOnce = { total: 8, perCaller: 4 };
 
@@ -64,25 +66,25 @@ interface SenderParts {
  * - Of each subscription and ledger, one delivery is sent at a time, in the order of the ledger. A retry waits for its
  *   time, and later deliveries overtake it.
  * - A delivery is sent only once its ledger's cursor has passed its event, so that no earlier one can appear any more.
- * - Memory holds a window of each subscription's deliveries, and `deliveriesMax` of all. Beyond that, a subscription
- *   that has none in memory gets one.
+ * - Memory holds a window of each subscription's deliveries: one at least, and beside it `deliveriesMax` of all.
  * - The number of attempts that are not recorded yet is bounded.
  */
 export class Sender {
   readonly #parts: SenderParts;
-  readonly #heldMax: number;
+  readonly #countedMax: number;
   readonly #subscriptions = new Map<string, SubscriptionQueue>();
   readonly #fairQueue: FairQueue<LedgerQueue>;
   /** Owners are served in rotation. */
   readonly #loads = new FairPlaces(loadsAtOnce);
   readonly #underWay = new Set<Promise<void>>();
   #held = 0;
+  #counted = 0;
   #isResting = false;
   #stopped = false;
 
   constructor(parts: SenderParts) {
     this.#parts = parts;
-    this.#heldMax = queueBounds(parts.memory.maxBytes).deliveriesMax;
+    this.#countedMax = queueBounds(parts.memory.maxBytes).deliveriesMax;
     this.#fairQueue = new FairQueue({ clock: parts.clock, freed: () => this.#dispatch() });
   }
 
@@ -90,15 +92,13 @@ export class Sender {
     return this.#held;
   }
 
-  /** Those beyond the bound are not counted: else many subscriptions could fill the budget. */
-  #hold(): void {
-    this.#held += 1;
-    if (this.#held <= this.#heldMax) this.#parts.memory.add('queue', heldDeliveryBytes);
-  }
-
-  #release(): void {
-    if (this.#held <= this.#heldMax) this.#parts.memory.release('queue', heldDeliveryBytes);
-    this.#held -= 1;
+  /** A delivery was added to the queue, or is about to leave it. The only one of a queue is not counted. */
+  #count(queue: SubscriptionQueue, change: 1 | -1): void {
+    this.#held += change;
+    if (queue.held.size === 1) return;
+    this.#counted += change;
+    if (change > 0) this.#parts.memory.add('queue', heldDeliveryBytes);
+    else this.#parts.memory.release('queue', heldDeliveryBytes);
   }
 
   wake(subscriptionId: string): void {
@@ -120,8 +120,8 @@ export class Sender {
     for (const ledger of queue.ledgers.values()) {
       this.#record(ledger);
       for (const { delivery } of ledger.waiting.splice(0)) {
+        this.#count(queue, -1);
         queue.held.delete(delivery.id);
-        this.#release();
       }
     }
   }
@@ -147,8 +147,9 @@ export class Sender {
   }
 
   #windowOf(queue: SubscriptionQueue): number {
-    const window = this.#fairQueue.isQuick(queue.origin) ? windowQuick : windowSlow;
-    return Math.max(windowFull, Math.min(window, this.#heldMax - this.#held));
+    const isQuick = this.#fairQueue.isQuick(queue.origin);
+    const [window, countedMax] = isQuick ? [windowQuick, this.#countedMax] : [windowSlow, this.#countedMax * slowShare];
+    return Math.max(windowFull, Math.min(window, countedMax - this.#counted));
   }
 
   async #startLoad(queue: SubscriptionQueue): Promise<void> {
@@ -206,7 +207,7 @@ export class Sender {
       if (queue.held.has(id) || queue.recordedMeanwhile.has(id)) continue;
       if (queue.held.size >= window) return false;
       const ledger = queue.add(pending);
-      this.#hold();
+      this.#count(queue, 1);
       if (!ledger.isSending && ledger.waiting.length === 1) this.#fairQueue.ready(ledger);
     }
     return true;
@@ -319,8 +320,8 @@ export class Sender {
   #recorded(queue: SubscriptionQueue, deliveryId: string, wakeAtMs: number | null): void {
     if (queue.isLoading) queue.recordedMeanwhile.add(deliveryId);
     if (wakeAtMs !== null) this.#setAlarm(queue, wakeAtMs);
+    this.#count(queue, -1);
     queue.held.delete(deliveryId);
-    this.#release();
     this.#refill(queue);
   }
 
