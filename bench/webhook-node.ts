@@ -55,6 +55,7 @@ export async function openWebhookNode() {
     ownsShardOf: () => true,
     readBarrier: (ledgerId) => directory.readBarrier(ledgerId),
     tellOthers: null,
+    subscriptionsMax: 16_384,
     utilization: machineUtilization(),
     processorMs: threadProcessorMs,
     monotonicMs: () => performance.now(),

@@ -1,7 +1,7 @@
 import { deliveryWaitsMs } from '../src/domain/values/delivery-schedule.ts';
 import { queueBounds } from '../src/runtime/limits/queue-bounds.ts';
 import { finishedKeptMs } from '../src/service/webhooks/delivery-record.ts';
-import { eventTypesMax, subscriptionsMax } from '../src/service/webhooks/webhooks.ts';
+import { eventTypesMax, partOfFree, subscriptionsPerActorMax } from '../src/service/webhooks/webhooks.ts';
 import { answerHeadersMaxBytes, attemptTimeoutMs } from '../src/webhooks/post/http-post.ts';
 import { answerMaxBytes, informationalMax } from '../src/webhooks/post/outgoing-request.ts';
 import { receivedMaxBytes } from '../src/webhooks/post/received-bound.ts';
@@ -25,7 +25,12 @@ type Row = readonly [what: string, much: number | string, meaning: string];
 
 /** What owners of subscriptions and receivers meet. */
 const receiverRows: readonly Row[] = [
-  ['active subscriptions of one actor', number(subscriptionsMax), ''],
+  ['active subscriptions of one actor', number(subscriptionsPerActorMax), ''],
+  [
+    'active subscriptions of all actors',
+    'SUBSCRIPTIONS_MAX',
+    `16,384 with a memory budget of 256 MiB; from half of it on, an actor has at most 1/${partOfFree} of the free places`,
+  ],
   ['event types of one subscription', eventTypesMax, ''],
   ['deliveries that have ended are kept', time(finishedKeptMs), ''],
   [
@@ -81,7 +86,7 @@ const nodeRows: readonly Row[] = [
   [
     'deliveries in memory, a node',
     number(queueBounds(Number.POSITIVE_INFINITY).deliveriesMax),
-    `at most one for each 16 KiB of the memory budget; beyond it a subscription has ${windowFull}`,
+    `at most one for each 16 KiB of the memory budget; beside them a subscription has ${windowFull}`,
   ],
 ];
 

@@ -47,6 +47,8 @@ export interface Config {
   readonly reads: PlaceBounds;
   /** Streams that follow a ledger or a master at once: all of the node, and those of one actor. */
   readonly followers: { readonly total: number; readonly perActor: number };
+  /** Active webhook subscriptions of all actors. */
+  readonly subscriptionsMax: number;
   readonly sandboxRunsWaiting: number;
   /** Beyond these bounds calls are `overloaded`. */
   readonly queues: {
@@ -109,6 +111,7 @@ export function readConfig(env: Environment): Config {
       total: readSetting(env, nodeSettings.followersMax) ?? defaultFollowers(connectionsMax),
       perActor: readSetting(env, nodeSettings.followersPerActorMax),
     }),
+    subscriptionsMax: readSetting(env, nodeSettings.subscriptionsMax) ?? defaultSubscriptions(memoryBudgetBytes),
     sandboxRunsWaiting: readSetting(env, nodeSettings.sandboxRunsWaiting),
     queues: Object.freeze({
       ledgerCommandsMax: readSetting(env, nodeSettings.ledgerQueueMax),
@@ -183,6 +186,11 @@ function defaultFollowers(connectionsMax: number): number {
 /** An idle connection and the head of a request that has not ended take some 16 KiB of the heap. */
 function defaultConnections(memoryBytes: number): number {
   return Math.min(20_000, Math.ceil(memoryBytes / (16 * 1_024)));
+}
+
+/** The largest takes 20 KB of the heap, so that all of them take a third of a heap of four times the budget. */
+function defaultSubscriptions(memoryBytes: number): number {
+  return Math.min(1_000_000, Math.ceil(memoryBytes / (16 * 1_024)));
 }
 
 function defaultReadsAtOnce(memoryBytes: number): number {

@@ -217,6 +217,13 @@ export const nodeSettings = {
     default: '100',
     meaning: 'How many of them one actor has.',
   },
+  subscriptionsMax: {
+    name: 'SUBSCRIPTIONS_MAX',
+    read: countBound(),
+    whenUnset: 'one for each 16 KiB of the memory budget; at most 1000000',
+    meaning:
+      'Active webhook subscriptions of all actors, which every node holds in memory. Beyond it new ones are `overloaded`.',
+  },
   sandboxRunsWaiting: {
     name: 'SANDBOX_RUNS_WAITING',
     read: countBound(),

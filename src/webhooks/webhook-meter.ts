@@ -6,13 +6,18 @@ export type WebhookMeter = ReturnType<typeof webhookMeter>;
 
 const secondsBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
-/** `watched`: how many ledgers are watched now. */
-export function webhookMeter(registry: Registry, watched: () => number) {
+/** `watched`: how many ledgers are watched now. `known`: how many active subscriptions the node knows. */
+export function webhookMeter(registry: Registry, watched: () => number, known: () => number) {
   const { counter, histogram, readGauge } = metricsIn(registry);
   readGauge({
     name: 'svc_webhook_watched_ledgers',
     help: 'Ledgers that webhook subscriptions watch, 140 bytes of heap each, or 430 with several owners.',
     read: watched,
+  });
+  readGauge({
+    name: 'svc_webhook_subscriptions',
+    help: 'Active webhook subscriptions that this node knows (SUBSCRIPTIONS_MAX), 0.5 to 20 KB of heap each.',
+    read: known,
   });
   const recorded = counter({
     name: 'svc_webhook_deliveries_total',

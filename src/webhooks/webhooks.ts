@@ -49,6 +49,8 @@ export interface WebhookParts extends Omit<BackgroundLimiterParts, 'busyShare' |
   readonly clock: Clock;
   readonly log: Log;
   readonly meter: WebhookMeter;
+  /** Active subscriptions of all actors. What the store has beyond it is known, and delivered, all the same. */
+  readonly subscriptionsMax: number;
   /** Whether this node works for the ledger or subscription with this id. */
   ownsShardOf(id: string): boolean;
   /** See Directory. */
@@ -142,6 +144,7 @@ export class Webhooks implements CommitListener, WebhookWork, AsyncDisposable {
   /** Works in the background. */
   start(): void {
     void this.#subscriptions.find().then(() => {
+      this.#warnBeyondBound();
       this.#tail.open();
       this.#wakeSender(() => true);
     });
@@ -220,6 +223,13 @@ export class Webhooks implements CommitListener, WebhookWork, AsyncDisposable {
     this.#subscriptions.listAgain();
   }
 
+  #warnBeyondBound(): void {
+    const { known, max } = this.subscriptionCount();
+    if (known <= max) return;
+    const what = 'the store has more webhook subscriptions than SUBSCRIPTIONS_MAX: all are served, and none is added';
+    this.#parts.log.warn({ known, max }, what);
+  }
+
   #wakeSender(isDue: (subscriptionId: string) => boolean): void {
     for (const { id } of this.#index.all()) if (isDue(id)) this.#sender.wake(id);
   }
@@ -262,6 +272,10 @@ export class Webhooks implements CommitListener, WebhookWork, AsyncDisposable {
 
   subscription(id: string): SubscriptionRecord | undefined {
     return this.#index.get(id);
+  }
+
+  subscriptionCount(): { readonly known: number; readonly max: number } {
+    return { known: this.#index.count, max: this.#parts.subscriptionsMax };
   }
 
   get watchedLedgers(): number {

@@ -221,6 +221,23 @@ describe('a delivery', () => {
   });
 });
 
+test('a node with SUBSCRIPTIONS_MAX subscriptions refuses another one until one has ended', async () => {
+  await using small = await runNode({ env: { SUBSCRIPTIONS_MAX: '1' } });
+  const [first, second] = [await newParty(small.base), await newParty(small.base)];
+  const create = (by: Party, headers: Record<string, string> = {}) =>
+    rest(small.base, 'POST', '/v1/webhooks', { headers: { ...by.bearer, ...headers }, body: { url: receiver.url } });
+  const key = { 'idempotency-key': randomUUID() };
+  const made = await create(first, key);
+  const refused = await create(second);
+  expectRefused(refused, 503, 'overloaded');
+  expect(refused.body.error).toMatchObject({ details: { bound: 'SUBSCRIPTIONS_MAX' } });
+  expect((await create(first, key)).body).toEqual(made.body);
+  const metrics = await (await fetch(`${small.opsBase}/metrics`)).text();
+  expect(metrics).toMatch(/^svc_webhook_subscriptions 1$/m);
+  await done(small.base, 'DELETE', `/v1/webhooks/${made.text('id')}`, first);
+  expect((await create(second)).status).toBe(200);
+});
+
 test('production mode accepts https targets at public addresses only', async () => {
   await using production = await runNode({
     env: {

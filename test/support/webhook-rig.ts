@@ -93,7 +93,7 @@ export interface WebhookRig {
 
 type RestartOptions = Pick<
   WebhookRigOptions,
-  'rig' | 'ledgers' | 'ownsShardOf' | 'tellOthers' | 'wrapLedgers' | 'wrapRecords'
+  'rig' | 'ledgers' | 'ownsShardOf' | 'tellOthers' | 'wrapLedgers' | 'wrapRecords' | 'subscriptionsMax'
 >;
 
 /** The types of the events that were sent, in order: all, or those to one URL. */
@@ -116,6 +116,7 @@ export interface WebhookRigOptions {
   readonly production?: boolean;
   readonly ownsShardOf?: (id: string) => boolean;
   readonly tellOthers?: (subscriptionId: string) => void;
+  readonly subscriptionsMax?: number;
   /** false: the test starts the webhooks. */
   readonly started?: boolean;
 }
@@ -149,6 +150,7 @@ export function webhookRig(options: WebhookRigOptions = {}): WebhookRig {
     ownsShardOf: options.ownsShardOf ?? (() => true),
     readBarrier: (ledgerId) => directory.readBarrier(ledgerId),
     tellOthers: options.tellOthers ?? null,
+    subscriptionsMax: options.subscriptionsMax ?? 16_384,
     utilization: options.utilization ?? (() => 0),
     monotonicMs: options.monotonicMs ?? (() => clock.now()),
     processorMs: () => clock.now(),

@@ -2,6 +2,12 @@ import { Pool } from 'undici';
 import type { ClientOptions, RestDispatcher } from './client-options.ts';
 import { type HttpSender, textOf } from './http-sender.ts';
 
+/**
+ * The service has HTTP/1.1 here, and a hostile one can end a process by Node's HTTP/2: see
+ * docs/adr/0060-http2-sessions-outlive-their-streams.md.
+ */
+const allowH2 = false;
+
 /** Sends by a pool of connections of its own, or by the dispatcher that the options name. */
 export function undiciSender(origin: string, { dispatcher, connections, ca }: ClientOptions): HttpSender {
   const connect = ca === undefined ? {} : { connect: { ca } };
@@ -9,12 +15,13 @@ export function undiciSender(origin: string, { dispatcher, connections, ca }: Cl
     dispatcher ??
     new Pool(origin, {
       connections: connections ?? 64,
+      allowH2,
       ...connect,
     });
   /** Live streams keep their connections, so calls never wait for one of these. */
   let livePool: RestDispatcher | null = null;
   const openLivePool = (): RestDispatcher => {
-    livePool ??= new Pool(origin, connect);
+    livePool ??= new Pool(origin, { allowH2, ...connect });
     return livePool;
   };
   return {

@@ -25,6 +25,7 @@ export function createWebhooks(
   return openWebhooks({
     ...{ ledgers, records, reading, memory, secrets, policy, clock, log, ownsShardOf, readBarrier, monotonicMs },
     registry: metrics.registry,
+    subscriptionsMax: node.config.subscriptionsMax,
     tellOthers: membership === undefined ? null : (id) => membership.tellOthers(id),
     utilization: machineUtilization(),
     processorMs: threadProcessorMs,

@@ -7,6 +7,8 @@ import type { BoundedLedgers } from '../walking/bounded-stores.ts';
 import type { SeqsByLedger } from './answered-seqs.ts';
 import type { WebhookWork } from './webhook-work.ts';
 
+type AnsweredLately = Pick<WebhookWork, 'newestAnswered' | 'writtenLately'>;
+
 /** Lines of an owner's list of ledgers that are read. If there may be more, the ledgers written last are added. */
 const linesMax = 500;
 
@@ -17,7 +19,7 @@ const linesMax = 500;
  */
 export async function seqsToStartAfter(
   ledgers: BoundedLedgers,
-  work: WebhookWork,
+  work: AnsweredLately,
   actorId: string,
   ledgerId: string | null,
 ): Promise<SeqsByLedger> {
@@ -26,7 +28,7 @@ export async function seqsToStartAfter(
   return seq === null ? {} : { [ledgerId]: seq };
 }
 
-async function ofOwner(ledgers: BoundedLedgers, work: WebhookWork, actorId: string): Promise<SeqsByLedger> {
+async function ofOwner(ledgers: BoundedLedgers, work: AnsweredLately, actorId: string): Promise<SeqsByLedger> {
   const list = names.ledgersOf(actorId);
   const lines = await linesOf(ledgers, list, { limit: linesMax, descending: true });
   const ids = lines.flatMap(({ value }) => decodeOrPassOver(storedLine(list, value), parseLedgerLine)?.ledgerId ?? []);

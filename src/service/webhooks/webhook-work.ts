@@ -13,4 +13,6 @@ export interface WebhookWork {
   /** The owner's DELETE at this time (ISO) had an unknown outcome. It is retried with that time until settled. */
   mayHaveEnded(subscriptionId: string, at: string): void;
   queued(subscriptionId: string): void;
+  /** How many active subscriptions this node knows, and SUBSCRIPTIONS_MAX. */
+  subscriptionCount(): { readonly known: number; readonly max: number };
 }

@@ -25,8 +25,10 @@ import { checkTarget, type TargetPolicy } from './webhook-target.ts';
 import type { WebhookWork } from './webhook-work.ts';
 
 /** Active subscriptions of one actor: each of them examines every event of the actor's ledgers. */
-export const subscriptionsMax = 1_000;
+export const subscriptionsPerActorMax = 1_000;
 export const eventTypesMax = 100;
+/** From half of SUBSCRIPTIONS_MAX on, an actor has at most this part of the free places, rounded up. */
+export const partOfFree = 16;
 
 export function webhookService(
   records: RecordStore,
@@ -53,13 +55,21 @@ export function webhookService(
     throw hasEnded();
   };
 
+  /** null: the actor may make one more. Actors that create at once may each take the last place of the node. */
+  const refusalOfOneMore = async (actorId: string): Promise<LedgerError | null> => {
+    if (await subscriptions.hasInForce(actorId, subscriptionsPerActorMax)) return tooManyOfActor();
+    const { known, max } = work.subscriptionCount();
+    const free = max - known;
+    if (free > max / 2) return null;
+    const hasRoom = free > 0 && !(await subscriptions.hasInForce(actorId, Math.ceil(free / partOfFree)));
+    return hasRoom ? null : tooManyOfNode(max);
+  };
+
   /** `id`: of the subscription that needs the room. */
   const demandRoom = async (actorId: string, id: string): Promise<void> => {
-    if (!(await subscriptions.hasInForce(actorId, subscriptionsMax))) return;
+    const refusal = await refusalOfOneMore(actorId);
     // Another run of the same call may have taken the last room.
-    if ((await subscriptions.get(id)) !== null) return;
-    const message = `An actor has at most ${subscriptionsMax} subscriptions: delete one first.`;
-    throw new LedgerError('invalid_argument', message, { limit: subscriptionsMax });
+    if (refusal !== null && (await subscriptions.get(id)) === null) throw refusal;
   };
 
   /** An actor's creations run one at a time. Otherwise calls that run at once could all find the last room. */
@@ -162,6 +172,18 @@ export function webhookService(
       return queue(call, { ...asked(call, subscription.id), eventId, eventType, place, eventCreatedAt });
     },
   } satisfies Partial<HandlersOf<typeof WebhookService>>;
+}
+
+function tooManyOfActor(): LedgerError {
+  const message = `An actor has at most ${subscriptionsPerActorMax} subscriptions: delete one first.`;
+  return new LedgerError('invalid_argument', message, { limit: subscriptionsPerActorMax });
+}
+
+function tooManyOfNode(max: number): LedgerError {
+  const message =
+    `All actors together have at most ${max} webhook subscriptions, and none of the free places is for this actor: ` +
+    'delete one first, or retry later.';
+  return new LedgerError('overloaded', message, { bound: 'SUBSCRIPTIONS_MAX' });
 }
 
 function hasEnded(): LedgerError {

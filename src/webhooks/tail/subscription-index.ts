@@ -50,6 +50,10 @@ export class SubscriptionIndex {
     return this.#subscriptions.get(subscriptionId);
   }
 
+  get count(): number {
+    return this.#subscriptions.size;
+  }
+
   all(): Iterable<SubscriptionRecord> {
     return this.#subscriptions.values();
   }

@@ -95,6 +95,7 @@ const wrong: Readonly<Record<string, readonly (string | Environment)[]>> = {
   RATE_LIMIT_APPEND_BURST: [...wrongNumbers, { RATE_LIMIT_APPEND_PER_SECOND: '60', RATE_LIMIT_APPEND_BURST: '0' }],
   FOLLOWERS_MAX: wrongBounds,
   FOLLOWERS_PER_ACTOR_MAX: wrongBounds,
+  SUBSCRIPTIONS_MAX: wrongBounds,
   LEDGER_QUEUE_MAX: wrongBounds,
   LEDGER_QUEUE_MIB: wrongMebibytes,
   SIGNATURE_QUEUE_MAX: wrongBounds,

@@ -66,6 +66,12 @@ describe('configuration', () => {
     expect(readConfig({ CONNECTIONS_MAX: '7' }).connectionsMax).toBe(7);
   });
 
+  it('a node knows a webhook subscription for each 16 KiB of the memory budget', () => {
+    const subscriptions = (MEMORY_BUDGET_MIB: string) => readConfig({ MEMORY_BUDGET_MIB }).subscriptionsMax;
+    expect([subscriptions('256'), subscriptions('64')]).toEqual([16_384, 4_096]);
+    expect(readConfig({ SUBSCRIPTIONS_MAX: '7' }).subscriptionsMax).toBe(7);
+  });
+
   it('streams that follow leave connections of a public port to others', () => {
     const followers = (set: { readonly [name: string]: string }) => readConfig(set).followers.total;
     expect([followers({ MEMORY_BUDGET_MIB: '256' }), followers({ MEMORY_BUDGET_MIB: '64' })]).toEqual([10_000, 2_560]);

@@ -43,7 +43,6 @@ async function damage(records: RecordStore, kind: string, id: string, value: str
   expect(put.ok).toBe(true);
 }
 
-const none = () => {};
 const damagedValues = ['', 'no JSON', 'null', '[]', '{}', '7'];
 
 describe('a subscription that cannot be read', () => {
@@ -149,8 +148,7 @@ test.each(damagedValues)(
     const ledgers = storeWith(new MemoryLedgerStore(() => 0), {
       lines: async () => [value, line].map((text, at) => ({ order: `${at}`, value: text })),
     });
-    const nothing = { subscribed: none, ended: none, mayHaveEnded: none, queued: none };
-    const work = { ...nothing, newestAnswered: () => 4, writtenLately: () => [] };
+    const work = { newestAnswered: () => 4, writtenLately: () => [] };
     const bounded = boundedLedgers(unboundedWalk(), ledgers);
     expect(await seqsToStartAfter(bounded, work, supplier, null)).toEqual({ [ledgerId]: 4 });
     expect(await countOf('line')).toBe(1);

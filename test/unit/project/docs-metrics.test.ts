@@ -28,7 +28,11 @@ const documents = readdirSync(join(root, 'docs'), { recursive: true, encoding: '
 /** All metrics of a node in a cluster. */
 function registryOfAll(): Registry {
   const { registry } = createMetrics();
-  webhookMeter(registry, () => 0);
+  webhookMeter(
+    registry,
+    () => 0,
+    () => 0,
+  );
   followMeter(
     registry,
     () => 0,

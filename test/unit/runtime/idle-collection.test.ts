@@ -23,15 +23,47 @@ const burst = (call: string): string => `
   parentPort.postMessage(getHeapStatistics().total_physical_size / 2 ** 20);
 `;
 
-async function heldMib(call: string): Promise<number> {
-  const thread = new Worker(new URL(`data:text/javascript,${encodeURIComponent(burst(call))}`));
-  const [mib] = await once(thread, 'message');
+/**
+ * A thread that lets go of 96 secret keys of 1 MiB, whose bytes are outside of the heap, and V8 does not know of them.
+ * Says how many of them are collected.
+ */
+const outsideOfHeap = (call: string): string => `
+  import { createSecretKey } from 'node:crypto';
+  import { setTimeout as delay } from 'node:timers/promises';
+  import { parentPort } from 'node:worker_threads';
+  import { collectWhenIdle } from ${module};
+  ${call}
+  await delay(300);
+  let collected = 0;
+  const registry = new FinalizationRegistry(() => { collected += 1; });
+  const bytes = Buffer.alloc(2 ** 20, 1);
+  const keys = Array.from({ length: 96 }, () => createSecretKey(bytes));
+  for (const key of keys) registry.register(key);
+  keys.length = 0;
+  await delay(2_000);
+  parentPort.postMessage(collected);
+`;
+
+/** What a thread with this code says. */
+async function said(code: string): Promise<number> {
+  const thread = new Worker(new URL(`data:text/javascript,${encodeURIComponent(code)}`));
+  const [number] = await once(thread, 'message');
   await thread.terminate();
-  return mib;
+  return number;
 }
 
 test('an idle thread returns the memory of a burst', async () => {
-  const [without, held] = await Promise.all([heldMib(''), heldMib('collectWhenIdle(200);')]);
+  const [without, held] = await Promise.all([
+    said(burst('')),
+    said(burst('collectWhenIdle({ checkIntervalMs: 200 });')),
+  ]);
   expect(without).toBeGreaterThan(80);
   expect(held).toBeLessThan(40);
+});
+
+test('an idle thread lets go of what it held outside of its heap', async () => {
+  expect(await said(outsideOfHeap(''))).toBe(0);
+  expect(
+    await said(outsideOfHeap('collectWhenIdle({ checkIntervalMs: 200, processGrowthBytes: 2 ** 26 });')),
+  ).toBeGreaterThan(90);
 });
