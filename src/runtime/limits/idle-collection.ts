@@ -21,8 +21,8 @@ interface IdleCollectionOptions {
  * held in a burst. Measured: after a minute of calls that were reset, the process held 560 MiB for as long as it ran;
  * with this, 320 MiB.
  *
- * `processGrowthBytes`: collect also after this growth of the memory of all threads. What a thread's objects hold outside
- * of its heap, such as ended sessions of TLS and HTTP/2, shows there alone.
+ * `processGrowthBytes`: collect also after this growth of the memory of all threads. What a thread's objects hold
+ * outside of its heap, such as ended sessions of TLS and HTTP/2, shows there alone.
  */
 export function collectWhenIdle({
   checkIntervalMs = 5_000,
