@@ -163,7 +163,8 @@ export const nodeSettings = {
     name: 'MEMORY_BUDGET_MIB',
     read: memoryBudget,
     whenUnset: 'a quarter of the memory or of the heap limit, whichever is smaller; at most 256',
-    meaning: 'What requests, answers, reads and streams may hold in memory together. Beyond it calls are `overloaded`.',
+    meaning:
+      'What requests, answers, reads, streams and queues may hold in memory together. Beyond it calls are `overloaded`.',
   },
   connectionsMax: {
     name: 'CONNECTIONS_MAX',

@@ -10,12 +10,15 @@ import { requestValuesMax } from '../../../src/domain/json/json.ts';
 import { countStepBytes } from '../../../src/rpc/http/response.ts';
 import { limits } from '../../../src/runtime/limits/limits.ts';
 import { budgetUnitBytes } from '../../../src/runtime/limits/memory-budget.ts';
+import { accessRecordBytes, heldDeliveryBytes, queueBounds } from '../../../src/runtime/limits/queue-bounds.ts';
 import { actorFreshMs } from '../../../src/service/actors/identities.ts';
 import { historyBounds } from '../../../src/service/audit/access-history.ts';
 import { keyFreshMs } from '../../../src/service/developers/entity-credentials.ts';
 import { payloadBytesMax } from '../../../src/service/masters/payload.ts';
 import { pageBytesMax } from '../../../src/service/reading/event-walk.ts';
 import { eventTypesMax } from '../../../src/service/webhooks/webhooks.ts';
+
+const mib = 1024 * 1024;
 
 /** Relations between bounds of different mechanisms: each number must be smaller than the next one. */
 function rising(...numbers: readonly number[]): void {
@@ -105,8 +108,24 @@ describe('sizes', () => {
   });
 
   test('the history is written long before answers wait for it, and they wait before records are lost', () => {
-    rising(historyBounds.flushRecords, historyBounds.waitRecords, historyBounds.heldRecordsMax);
+    for (const budgetBytes of [32 * mib, 256 * mib]) {
+      const { accessRecordsWait, accessRecordsMax } = queueBounds(budgetBytes);
+      rising(historyBounds.flushRecords, accessRecordsWait, accessRecordsMax);
+    }
   });
+
+  test.each([16, 64, 256, 1_024])(
+    'what waits behind the answers leaves most of a budget of %i MiB to calls',
+    (size) => {
+      const bounds = queueBounds(size * mib);
+      const queuesBytes =
+        bounds.deliveriesMax * heldDeliveryBytes +
+        bounds.deliveryBlocksMaxBytes +
+        bounds.eventBodiesMaxBytes +
+        bounds.accessRecordsMax * accessRecordBytes;
+      expect(queuesBytes / (size * mib)).toBeLessThan(0.4);
+    },
+  );
 });
 
 describe('actors', () => {
