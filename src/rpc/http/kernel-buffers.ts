@@ -23,8 +23,8 @@ export async function unsentBytes(inodes: { has(inode: string): boolean }): Prom
   for (const table of tables) {
     try {
       let rest = '';
-      // In parts: the table of a host with many connections has megabytes.
-      for await (const part of createReadStream(table, 'latin1')) {
+      // The table of a host with many connections has megabytes, of which Linux gives at most a page at a time.
+      for await (const part of createReadStream(table, { encoding: 'latin1', highWaterMark: 4_096 })) {
         const text: string = rest + part;
         const end = text.lastIndexOf('\n') + 1;
         for (const [, queue = '', inode = ''] of text.slice(0, end).matchAll(socketLine))
