@@ -66,10 +66,7 @@ export const limits = Object.freeze({
   answerStallRoomMs: 250,
   /** How often the connections that serve requests are asked whether their clients take anything. */
   answerLookMs: 100,
-  /**
-   * How often the kernel is asked what clients take of answers that it took whole. With 20,000 sockets each time takes
-   * some 0.1 s of a core. A client that takes nothing ends within answerStallMs and this.
-   */
+  /** How often the kernel is asked whether answers are read: some 0.1 s of a core if the host has 20,000 sockets. */
   answerUnreadLookMs: 5_000,
   /** A larger answer of a read is refused if answers hold half of the memory budget, or if there is no room for it. */
   smallAnswerMaxBytes: 64 * 1024,
