@@ -20,7 +20,6 @@ import { FrameReader, FrameWriter, type WorkerCall, workerEvent } from '../frame
 import type { GrpcMethod, GrpcWorkerData, WorkerCommand, WorkerEvent } from '../worker-messages.ts';
 import type { CallStream } from './call-stream.ts';
 import { asIs, callStreamOf } from './call-streams.ts';
-import { releaseClosedStreams } from './closed-streams.ts';
 import { Health } from './health.ts';
 import { addReflection } from './reflection.ts';
 import {
@@ -85,7 +84,6 @@ const serviceNames = [...new Set(methods.map(({ path }) => path.split('/')[1] ??
 const health = new Health(serviceNames);
 health.addTo(server);
 addReflection(server, serviceNames);
-releaseClosedStreams();
 collectWhenIdle();
 
 // The worker opens the sockets itself, to bound their number, their handshakes and how long a close takes. TLS is
