@@ -1,5 +1,6 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
-import type { Http2Server, Http2Session, Http2Stream } from 'node:http2';
+import { type Http2Server, type Http2Session, type Http2Stream, performServerHandshake } from 'node:http2';
+import { Duplex } from 'node:stream';
 
 /**
  * Keeps HTTP/2 sessions of a server, and of the clients of its thread, in memory until their streams were collected.
@@ -20,6 +21,14 @@ export function keepSessions(server: Http2Server): void {
     unsubscribe(name, onStream);
     subscribe(name, onStream);
   }
+}
+
+/** false: this version of Node has the native half elsewhere, so `keepSessions` cannot keep it. */
+export function canKeepSessions(): boolean {
+  const session = performServerHandshake(new Duplex({ read: () => {}, write: (_chunk, _encoding, done) => done() }));
+  const handle = handleOf(session);
+  session.destroy();
+  return handle !== undefined;
 }
 
 /** No WeakMap: with an entry for each, sessions that have ended would live until the next full collection. */
