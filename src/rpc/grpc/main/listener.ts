@@ -146,7 +146,6 @@ class Thread {
   async #terminate(): Promise<void> {
     this.#isEnding = true;
     await this.#worker.terminate();
-    threads.delete(this);
   }
 
   #handleEvent(event: WorkerEvent): void {

@@ -149,7 +149,6 @@ async function close(graceMs: number): Promise<void> {
   await closed;
   clearInterval(look);
   server.forceShutdown();
-  writer.flush();
   // The sockets close in this iteration of the event loop, and what is left of their streams goes in the next one.
   for (let at = 0; at < 3; at += 1) await immediate();
   // A thread that ends deletes sessions before their streams, which may end the process: see session-memory.ts. A
@@ -158,6 +157,7 @@ async function close(graceMs: number): Promise<void> {
   const shared = new Int32Array(sharedClosed);
   Atomics.store(shared, 0, 1);
   Atomics.notify(shared, 0);
+  writer.flush();
   post({ event: 'closed' });
 }
 
