@@ -6,6 +6,7 @@ import { Registry } from 'prom-client';
 import { BatchWindow } from '../src/actors/batching/batch-window.ts';
 import { batchLimits, defaultShardCount } from '../src/actors/bounds.ts';
 import { DeadlineWatch } from '../src/actors/inbox/deadline-watch.ts';
+import { SaveQueue } from '../src/actors/ledger/save-queue.ts';
 import { Directory } from '../src/actors/routing/directory.ts';
 import { noPeers } from '../src/actors/routing/peers.ts';
 import { localPlacement } from '../src/actors/routing/placement.ts';
@@ -79,6 +80,7 @@ export async function openWebhookNode() {
     },
     batches: new BatchWindow(systemClock, batchLimits.commitsTogether),
     deadlines: new DeadlineWatch(systemClock),
+    saves: new SaveQueue(systemClock),
     commitListener: webhooks,
     self: 'bench',
     shardCount: defaultShardCount,

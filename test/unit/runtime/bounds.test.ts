@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { clockOffMaxMs } from '../../../cluster/clock-check.ts';
+import { leaveMaxMs } from '../../../cluster/membership.ts';
 import { budgetMs, busyPeerBudgetMs } from '../../../cluster/peers/grpc-peers.ts';
 import { revocationLeadMs } from '../../../cluster/start.ts';
 import * as actors from '../../../src/actors/bounds.ts';
@@ -37,6 +38,10 @@ describe('times', () => {
       stopGraceMs + drainLingerMs + historyBounds.lastFlushMs,
       stopMaxMs,
     );
+  });
+
+  test('a hand-over that saves no more snapshots has ended before a stop and the calls give up on it', () => {
+    rising(actors.snapshotsLeavingMaxMs, leaveMaxMs, limits.callTimeoutMs);
   });
 
   test('a request has time for its headers, then for its body, and checks are more frequent than both', () => {

@@ -64,6 +64,8 @@ const writer = new FrameWriter(
   },
 );
 const drainLookMs = 10;
+/** Above what the spaces for new objects of the two threads may take. */
+const processGrowthBytes = 64 * 1024 * 1024;
 const calls = new Slab<WorkerCall>();
 const nothing = Buffer.alloc(0);
 
@@ -87,7 +89,7 @@ const serviceNames = [...new Set(methods.map(({ path }) => path.split('/')[1] ??
 const health = new Health(serviceNames);
 health.addTo(server);
 addReflection(server, serviceNames);
-collectWhenIdle();
+collectWhenIdle({ processGrowthBytes });
 
 // The worker opens the sockets itself, to bound their number, their handshakes and how long a close takes. TLS is
 // terminated before grpc-js gets a socket.
