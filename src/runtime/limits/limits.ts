@@ -83,6 +83,8 @@ export const limits = Object.freeze({
   drainIdleMs: 500,
   /** How long an ended connection waits for its client's end: data that arrives meanwhile causes no reset. */
   drainLingerMs: 500,
+  /** How long a process that exits at once waits for the thread of the gRPC port to close. */
+  grpcExitMs: 1_000,
   /** An unread body up to this size is dropped, and its connection kept. */
   dropMaxBytes: 64 * 1024,
   /** A refused body is read up to this, so that the caller receives the answer before the connection ends. */
