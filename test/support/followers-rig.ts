@@ -50,6 +50,7 @@ interface RigOptions {
   /** Nothing waits if left out. */
   readonly limiter?: FollowersParts['limiter'];
   readonly bounds?: FollowersParts['bounds'];
+  readonly memory?: MemoryBudget;
 }
 
 /**
@@ -65,6 +66,8 @@ export class FollowersRig {
   readonly followers: Followers;
   readonly records: AccessRecord[] = [];
   readonly ended: string[] = [];
+  /** What streams that follow hold. */
+  readonly memory: MemoryBudget;
   readonly counts = { pagesRead: 0, eventsRead: 0, sent: 0 };
   /** From the commit of each event to its sending, ms. */
   readonly lags: number[] = [];
@@ -87,7 +90,9 @@ export class FollowersRig {
     logs = (proven) => proven,
     limiter = { delayMs: () => 0 },
     bounds = { total: 1_000, perActor: 1_000 },
+    memory = new MemoryBudget(1e9),
   }: RigOptions = {}) {
+    this.memory = memory;
     const { clock } = this;
     const now = () => clock.now();
     const log = createLog('silent');
@@ -110,6 +115,7 @@ export class FollowersRig {
       meter: this.#meter(),
       limiter,
       bounds,
+      memory,
       ...{ heartbeatMs: 15_000, recordEveryMs: 60_000 },
     };
     this.followers = new Followers(this.parts);

@@ -36,7 +36,7 @@ export function createFollowers(
     release: (bytes) => memory.release('read', bytes),
   });
   const followers: Followers = new Followers({
-    ...{ ledgers, reading, seals, heads, pages, logs, limiter, clock, log, random, monotonicMs },
+    ...{ ledgers, reading, seals, heads, pages, logs, limiter, clock, log, memory, random, monotonicMs },
     meter: followMeter(
       metrics.registry,
       () => followers.count,
