@@ -37,7 +37,6 @@ export class Follower extends WakefulStream<FollowAnswer> implements LedgerFollo
   readonly #ledger: FollowedLedger;
   readonly #call: Call;
   readonly #facts: LedgerFacts;
-  /** null: a ledger is followed. */
   readonly #masterId: string | null;
   readonly #query: FollowQuery;
   readonly #left: (follower: Follower) => void;
@@ -80,6 +79,11 @@ export class Follower extends WakefulStream<FollowAnswer> implements LedgerFollo
 
   get actorId(): string {
     return this.access.actorId;
+  }
+
+  /** null: a ledger is followed. */
+  get masterId(): string | null {
+    return this.#masterId;
   }
 
   get mayEnd(): boolean {

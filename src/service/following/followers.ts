@@ -199,6 +199,7 @@ export class Followers implements Disposable {
 
   #add(ledger: FollowedLedger, follower: Follower): void {
     ledger.add(follower);
+    if (follower.access.isWhole) ledger.checkpoints.add(follower.masterId);
     this.#followers.add(follower);
     if (follower.access.mayEnd) this.#granted.add(follower);
     this.#cancelChecks ??= every(this.#parts.clock, checkEveryMs, () => this.#check());
@@ -207,6 +208,7 @@ export class Followers implements Disposable {
   #left(follower: Follower, slot: FollowerSlot): void {
     const { ledger, access } = follower;
     ledger.remove(follower);
+    if (access.isWhole) ledger.checkpoints.remove(follower.masterId);
     ledger.accesses.leave(access);
     this.#followers.delete(follower);
     this.#granted.delete(follower);

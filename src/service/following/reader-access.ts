@@ -140,11 +140,12 @@ export class ReaderAccess {
     const before = known.isUsed ? known.endsMs : null;
     known.version = version;
     known.endsMs = endOf(grant);
-    if (this.#basis === 'whole') return this.#findEnd();
     known.isUsed ||= grant !== null;
-    if (!known.isUsed) return;
-    if (known.endsMs <= this.#faultFromMs) this.#endsAt(known.endsMs);
-    else if (before === this.#faultFromMs) this.#isExact = false;
+    if (this.#basis === 'whole') this.#findEnd();
+    else if (known.isUsed && known.endsMs <= this.#faultFromMs) {
+      this.#faultFromMs = known.endsMs;
+      this.#isExact = true;
+    } else if (before === this.#faultFromMs) this.#isExact = false;
   }
 
   /** null: it finds no room in the memory budget. */
@@ -176,26 +177,18 @@ export class ReaderAccess {
 
   /** An access to all that is followed ends with the last of its grants, one to single masters with the first. */
   #findEnd(): void {
-    if (this.#basis === 'whole') {
-      let last = ended;
-      for (const { endsMs } of this.#known.values()) last = Math.max(last, endsMs);
-      return this.#endsAt(last);
-    }
     let first = Number.POSITIVE_INFINITY;
+    let last = ended;
     let isUsed = false;
     for (const known of this.#known.values()) {
       if (!known.isUsed) continue;
       isUsed = true;
       first = Math.min(first, known.endsMs);
+      last = Math.max(last, known.endsMs);
     }
-    this.#endsAt(isUsed ? first : ended);
-    // Without any it has ended, but the first one that comes makes it last.
+    this.#faultFromMs = isUsed && this.#basis === 'masters' ? first : last;
+    // Without any grant the access has ended, until one comes.
     this.#isExact = isUsed;
-  }
-
-  #endsAt(ms: number): void {
-    this.#faultFromMs = ms;
-    this.#isExact = true;
   }
 
   /** null: the access does not depend on a grant of the object. */
