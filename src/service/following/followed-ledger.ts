@@ -53,7 +53,7 @@ export interface FollowedLedgerParts extends FollowedCheckpointsParts {
 /** When this node learned that the event of a seq is durable (monotonic, ms). */
 type LearnedMs = (seq: number) => number;
 
-export interface GrantListener {
+interface GrantListener {
   /** An event changed a grant of the actor. Called before the event can be read. */
   grantChanged(event: FollowedEvent): void;
 }
