@@ -25,6 +25,7 @@ import type { FollowersParts } from '../../src/service/following/follow-parts.ts
 import type { FollowAnswer } from '../../src/service/following/followed-event.ts';
 import { FollowedPages } from '../../src/service/following/followed-pages.ts';
 import { Followers } from '../../src/service/following/followers.ts';
+import { GrantsMemory } from '../../src/service/following/grants-memory.ts';
 import { LedgerHeads } from '../../src/service/following/ledger-heads.ts';
 import type { ProvenLogs } from '../../src/service/proofs/proven-logs.ts';
 import { LedgerReading } from '../../src/service/reading/ledger-reading.ts';
@@ -115,7 +116,7 @@ export class FollowersRig {
       meter: this.#meter(),
       limiter,
       bounds,
-      memory,
+      grantsMemory: new GrantsMemory(memory),
       ...{ heartbeatMs: 15_000, recordEveryMs: 60_000 },
     };
     this.followers = new Followers(this.parts);

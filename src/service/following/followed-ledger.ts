@@ -14,10 +14,10 @@ import type { FollowMeter } from './follow-meter.ts';
 import { FollowedCheckpoints, type FollowedCheckpointsParts } from './followed-checkpoints.ts';
 import { FollowedEvent } from './followed-event.ts';
 import { type FollowedPage, type FollowedPages, pageSeqs } from './followed-pages.ts';
+import type { GrantsMemory } from './grants-memory.ts';
 import { LearnedHeads } from './learned-heads.ts';
 import type { HeadWatch, LedgerHeads } from './ledger-heads.ts';
 import { type NewestShown, newestReadable } from './newest-readable.ts';
-import type { AccessMemory } from './reader-access.ts';
 import { SharedAccesses } from './shared-accesses.ts';
 
 /** A read ends with the event that takes it beyond so many characters. */
@@ -46,8 +46,7 @@ export interface FollowedLedgerParts extends FollowedCheckpointsParts {
   readonly log: Log;
   /** While appends fill the machine, events wait for it before followers get them. */
   readonly limiter: Pick<BackgroundLimiter, 'delayMs'>;
-  /** Counts the grants on which the streams of delegates rest. */
-  readonly memory: AccessMemory;
+  readonly grantsMemory: GrantsMemory;
 }
 
 /** When this node learned that the event of a seq is durable (monotonic, ms). */
@@ -96,7 +95,7 @@ export class FollowedLedger {
     this.ledgerId = ledgerId;
     this.#parts = parts;
     this.checkpoints = new FollowedCheckpoints(ledgerId, parts);
-    this.accesses = new SharedAccesses(parts.memory);
+    this.accesses = new SharedAccesses(parts.grantsMemory);
     this.#walk = unboundedWalk();
   }
 

@@ -4,9 +4,9 @@ import { isParty, type LedgerFacts } from '../../domain/event/facts.ts';
 import type { GrantTerms } from '../../domain/event/grant.ts';
 import { type ActorGrantChange, names } from '../../domain/event/projection.ts';
 import { type GrantObject, partialReaderScopes, readRule } from '../../domain/ledger/permission.ts';
-import type { MemoryBudget } from '../../runtime/limits/memory-budget.ts';
 import { outOfMemoryBudget } from '../limits/out-of-memory-budget.ts';
 import type { HeldGrant } from '../reading/ledger-reading.ts';
+import type { GrantsMemory } from './grants-memory.ts';
 
 /** What a grant holds in memory while it is known: 180 bytes as measured, rounded up to units of the budget. */
 export const grantBytes = 256;
@@ -18,8 +18,6 @@ const ended = Number.NEGATIVE_INFINITY;
  * ledger or one master. 'masters': on grants of single masters.
  */
 type Basis = 'party' | 'whole' | 'masters';
-
-export type AccessMemory = Pick<MemoryBudget, 'hold' | 'release'>;
 
 interface KnownGrant {
   /** Seq of the event that changed it last; -1 if none did. */
@@ -49,9 +47,9 @@ export class ReaderAccess {
   /** Whether `#faultFromMs` is when the access ends, and not a time before that. */
   #isExact = true;
   /** null: the grants are not counted. */
-  #memory: AccessMemory | null = null;
+  #memory: GrantsMemory | null = null;
   #heldBytes = 0;
-  #isBeyondMemory = false;
+  #isOverloaded = false;
 
   /**
    * `baseSeq`: a seq that was durable before `held` was read, so that changes up to it are known. `masterId`: the
@@ -109,18 +107,22 @@ export class ReaderAccess {
     return this.#basis !== 'masters' || master === null || this.#known.get(master.id)?.isUsed === true;
   }
 
-  /** Counts the grants in the memory budget, with those that come later. Throws `overloaded`. */
-  holdIn(memory: AccessMemory): void {
+  /** Counts the grants, with those that come later. Throws `overloaded`. */
+  holdIn(memory: GrantsMemory): void {
     const bytes = this.#known.size * grantBytes;
-    if (!memory.hold('stream', bytes)) throw outOfMemoryBudget();
+    if (!memory.hold(this, bytes)) throw outOfMemoryBudget();
     this.#memory = memory;
     this.#heldBytes = bytes;
   }
 
   /** Releases what `holdIn` and later grants hold. */
   release(): void {
-    this.#memory?.release('stream', this.#heldBytes);
+    this.#memory?.release(this, this.#heldBytes);
     this.#memory = null;
+  }
+
+  endAsOverloaded(): void {
+    this.#isOverloaded = true;
   }
 
   /** Learns a change of a grant of the actor from the event at `seq`. An older change than is known has no effect. */
@@ -148,11 +150,11 @@ export class ReaderAccess {
     } else if (before === this.#faultFromMs) this.#isExact = false;
   }
 
-  /** null: it finds no room in the memory budget. */
+  /** null: there is no memory for it. */
   #add(key: string): KnownGrant | null {
     if (this.#memory !== null) {
-      if (!this.#memory.hold('stream', grantBytes)) {
-        this.#isBeyondMemory = true;
+      if (!this.#memory.hold(this, grantBytes)) {
+        this.endAsOverloaded();
         return null;
       }
       this.#heldBytes += grantBytes;
@@ -164,7 +166,7 @@ export class ReaderAccess {
 
   /** Why the follower may not read on; null if it may. */
   fault(nowMs: number): LedgerError | null {
-    if (this.#isBeyondMemory) return outOfMemoryBudget();
+    if (this.#isOverloaded) return outOfMemoryBudget();
     if (nowMs >= this.#faultFromMs && !this.#isExact) this.#findEnd();
     if (nowMs < this.#faultFromMs) return null;
     return this.#faultFromMs === ended ? revoked() : expired();
@@ -172,7 +174,7 @@ export class ReaderAccess {
 
   /** From when on `fault` has to be asked, ms since 1970: before that there is none, unless an event makes one. */
   get faultFromMs(): number {
-    return this.#isBeyondMemory ? ended : this.#faultFromMs;
+    return this.#isOverloaded ? ended : this.#faultFromMs;
   }
 
   /** An access to all that is followed ends with the last of its grants, one to single masters with the first. */

@@ -1,17 +1,18 @@
 import type { HeldGrant } from '../reading/ledger-reading.ts';
-import type { AccessMemory, ReaderAccess } from './reader-access.ts';
+import type { GrantsMemory } from './grants-memory.ts';
+import type { ReaderAccess } from './reader-access.ts';
 
 /**
  * The accesses of delegates of single masters that follow one ledger. Such an access may rest on thousands of grants.
  * So all streams of an actor share one, and the memory budget counts it.
  */
 export class SharedAccesses {
-  readonly #memory: AccessMemory;
+  readonly #memory: GrantsMemory;
   /** The one that a new stream of the actor may share. */
   readonly #newest = new Map<string, ReaderAccess>();
   readonly #users = new Map<ReaderAccess, number>();
 
-  constructor(memory: AccessMemory) {
+  constructor(memory: GrantsMemory) {
     this.#memory = memory;
   }
 

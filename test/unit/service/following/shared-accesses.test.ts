@@ -2,10 +2,11 @@ import { describe, expect, test } from 'vitest';
 import { MemoryBudget } from '../../../../src/runtime/limits/memory-budget.ts';
 import { grantBytes } from '../../../../src/service/following/reader-access.ts';
 import type { LedgerStore } from '../../../../src/store/ledger-store.ts';
-import { append, createMaster, delegate, grant, masterId, revoke, uuid } from '../../../support/commands.ts';
+import { append, createMaster, delegate, grant, masterId, revoke, stranger, uuid } from '../../../support/commands.ts';
 import { FollowersRig, type RigStream } from '../../../support/followers-rig.ts';
 import { beforeCalls } from '../../../support/world.ts';
 
+const secondMs = 1_000;
 const masters = 20;
 const otherId = (n: number) => uuid(0x100 + n);
 
@@ -26,6 +27,8 @@ async function streamsOf(rig: FollowersRig, count: number): Promise<RigStream[]>
   return streams;
 }
 
+/** A budget of which a quarter, which grants may hold, has room for as many. */
+const budgetOf = (grants: number) => new MemoryBudget(4 * grants * grantBytes);
 const held = ({ memory }: FollowersRig) => memory.heldBytes('stream') / grantBytes;
 
 describe('the streams of a delegate of many masters', () => {
@@ -52,7 +55,7 @@ describe('the streams of a delegate of many masters', () => {
   });
 
   test('are overloaded where the memory budget has no room for the grants', async () => {
-    const rig = await rigOf({ memory: new MemoryBudget(masters * grantBytes - 1) });
+    const rig = await rigOf({ memory: budgetOf(masters - 1) });
     const [refused] = await streamsOf(rig, 1);
     expect(refused?.error).toMatchObject({ code: 'overloaded', details: { bound: 'MEMORY_BUDGET_MIB' } });
     // One of its masters needs no more than a party does.
@@ -61,8 +64,21 @@ describe('the streams of a delegate of many masters', () => {
     expect([ofMaster.shown, held(rig)]).toEqual([['caughtUp'], 0]);
   });
 
+  test('end as overloaded if a delegate with fewer grants needs the memory', async () => {
+    const rig = await rigOf({ memory: budgetOf(masters) });
+    const streams = await streamsOf(rig, 2);
+    await rig.commit(grant({ access: 'read', delegateActorId: stranger, linkId: uuid(0x2000) }));
+    const other = rig.followLedger(stranger);
+    await rig.settle();
+    await rig.pass(secondMs);
+    for (const { error } of streams) expect(error?.code).toBe('overloaded');
+    expect([other.error, held(rig)]).toEqual([null, 1]);
+    const [again] = await streamsOf(rig, 1);
+    expect([again?.error?.code, other.error, held(rig)]).toEqual(['overloaded', null, 1]);
+  });
+
   test('end as overloaded before an event of a master whose grant finds no room any more', async () => {
-    const rig = await rigOf({ memory: new MemoryBudget(masters * grantBytes) });
+    const rig = await rigOf({ memory: budgetOf(masters) });
     const streams = await streamsOf(rig, 2);
     await rig.commit(createOther(masters), grantOther(masters), append({ masterId: otherId(masters) }));
     await rig.settle();
@@ -111,7 +127,7 @@ describe('the streams of a delegate of many masters', () => {
     const rig = await rigOf({ store });
     await streamsOf(rig, 5);
     cells = 0;
-    await rig.pass(10_000);
+    await rig.pass(10 * secondMs);
     // With the grant of the ledger itself.
     expect(cells).toBe(masters + 1);
   });
