@@ -25,6 +25,7 @@ import type { FollowersParts } from '../../src/service/following/follow-parts.ts
 import type { FollowAnswer } from '../../src/service/following/followed-event.ts';
 import { FollowedPages } from '../../src/service/following/followed-pages.ts';
 import { Followers } from '../../src/service/following/followers.ts';
+import { GrantsMemory } from '../../src/service/following/grants-memory.ts';
 import { LedgerHeads } from '../../src/service/following/ledger-heads.ts';
 import type { ProvenLogs } from '../../src/service/proofs/proven-logs.ts';
 import { LedgerReading } from '../../src/service/reading/ledger-reading.ts';
@@ -50,6 +51,7 @@ interface RigOptions {
   /** Nothing waits if left out. */
   readonly limiter?: FollowersParts['limiter'];
   readonly bounds?: FollowersParts['bounds'];
+  readonly memory?: MemoryBudget;
 }
 
 /**
@@ -65,6 +67,8 @@ export class FollowersRig {
   readonly followers: Followers;
   readonly records: AccessRecord[] = [];
   readonly ended: string[] = [];
+  /** What streams that follow hold. */
+  readonly memory: MemoryBudget;
   readonly counts = { pagesRead: 0, eventsRead: 0, sent: 0 };
   /** From the commit of each event to its sending, ms. */
   readonly lags: number[] = [];
@@ -87,7 +91,9 @@ export class FollowersRig {
     logs = (proven) => proven,
     limiter = { delayMs: () => 0 },
     bounds = { total: 1_000, perActor: 1_000 },
+    memory = new MemoryBudget(1e9),
   }: RigOptions = {}) {
+    this.memory = memory;
     const { clock } = this;
     const now = () => clock.now();
     const log = createLog('silent');
@@ -110,6 +116,7 @@ export class FollowersRig {
       meter: this.#meter(),
       limiter,
       bounds,
+      grantsMemory: new GrantsMemory(memory),
       ...{ heartbeatMs: 15_000, recordEveryMs: 60_000 },
     };
     this.followers = new Followers(this.parts);

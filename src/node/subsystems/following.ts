@@ -4,6 +4,7 @@ import { limits } from '../../runtime/limits/limits.ts';
 import { followMeter, headMeter } from '../../service/following/follow-meter.ts';
 import { FollowedPages } from '../../service/following/followed-pages.ts';
 import { Followers } from '../../service/following/followers.ts';
+import { GrantsMemory } from '../../service/following/grants-memory.ts';
 import { LedgerHeads } from '../../service/following/ledger-heads.ts';
 import type { ProvenLogs } from '../../service/proofs/proven-logs.ts';
 import type { SealCheck } from '../../service/reading/seal-check.ts';
@@ -37,6 +38,7 @@ export function createFollowers(
   });
   const followers: Followers = new Followers({
     ...{ ledgers, reading, seals, heads, pages, logs, limiter, clock, log, random, monotonicMs },
+    grantsMemory: new GrantsMemory(memory),
     meter: followMeter(
       metrics.registry,
       () => followers.count,

@@ -12,6 +12,7 @@ const followEnds = [
   'stalled',
   'draining',
   'displaced',
+  'overloaded',
   'caller_gone',
   'failed',
 ] as const;

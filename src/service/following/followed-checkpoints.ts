@@ -19,6 +19,7 @@ interface Ready {
 }
 
 interface KeptLog {
+  followers: number;
   /** The newest one that may be shown. */
   shown: Ready | null;
   /** It covers events that the tail may not have read. */
@@ -44,8 +45,28 @@ export class FollowedCheckpoints {
     this.#parts = parts;
   }
 
+  /** A follower that may get the checkpoints of a log has begun. `masterId` null: those of the ledger. */
+  add(masterId: string | null): void {
+    const id = this.#idOf(masterId);
+    const kept = this.#logs.get(id) ?? {
+      ...{ followers: 0, shown: null, next: null, readySeq: null, isAsked: false },
+      askedMs: Number.NEGATIVE_INFINITY,
+    };
+    kept.followers += 1;
+    this.#logs.set(id, kept);
+  }
+
+  /** It has ended. The checkpoints of a log that has no follower any more are forgotten. */
+  remove(masterId: string | null): void {
+    const id = this.#idOf(masterId);
+    const kept = this.#logs.get(id);
+    if (kept === undefined) return;
+    kept.followers -= 1;
+    if (kept.followers === 0) this.#logs.delete(id);
+  }
+
   /**
-   * Has the newest checkpoint made, unless the ledger is where it was then. `masterId` null: that of the ledger.
+   * Has the newest checkpoint made, unless the ledger is where it was then.
    * `readSeq`: the newest seq that was read. A failure leaves the earlier checkpoint.
    */
   prepare(
@@ -53,7 +74,8 @@ export class FollowedCheckpoints {
     readSeq: number,
     readIn: (read: (walk: Walk) => Promise<void>) => Promise<void>,
   ): void {
-    const kept = this.#kept(masterId);
+    const kept = this.#logs.get(this.#idOf(masterId));
+    if (kept === undefined) return;
     const nowMs = this.#parts.monotonicMs();
     this.#show(kept, readSeq);
     // Keep a checkpoint that waits for the tail: under load each newer one would wait too.
@@ -74,7 +96,8 @@ export class FollowedCheckpoints {
 
   /** The newest checkpoint that covers no event behind `readSeq`; null if none was made ready. */
   newest(masterId: string | null, readSeq: number): string | null {
-    const kept = this.#kept(masterId);
+    const kept = this.#logs.get(this.#idOf(masterId));
+    if (kept === undefined) return null;
     this.#show(kept, readSeq);
     return kept.shown?.note ?? null;
   }
@@ -101,13 +124,7 @@ export class FollowedCheckpoints {
     return masterId === null ? { kind: 'ledger', id: ledgerId, ledgerId } : { kind: 'master', id: masterId, ledgerId };
   }
 
-  #kept(masterId: string | null): KeptLog {
-    const id = masterId ?? this.#ledgerId;
-    const kept = this.#logs.get(id) ?? {
-      ...{ shown: null, next: null, readySeq: null, isAsked: false },
-      askedMs: Number.NEGATIVE_INFINITY,
-    };
-    this.#logs.set(id, kept);
-    return kept;
+  #idOf(masterId: string | null): string {
+    return masterId ?? this.#ledgerId;
   }
 }

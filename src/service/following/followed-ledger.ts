@@ -14,9 +14,11 @@ import type { FollowMeter } from './follow-meter.ts';
 import { FollowedCheckpoints, type FollowedCheckpointsParts } from './followed-checkpoints.ts';
 import { FollowedEvent } from './followed-event.ts';
 import { type FollowedPage, type FollowedPages, pageSeqs } from './followed-pages.ts';
+import type { GrantsMemory } from './grants-memory.ts';
 import { LearnedHeads } from './learned-heads.ts';
 import type { HeadWatch, LedgerHeads } from './ledger-heads.ts';
 import { type NewestShown, newestReadable } from './newest-readable.ts';
+import { SharedAccesses } from './shared-accesses.ts';
 
 /** A read ends with the event that takes it beyond so many characters. */
 const readCharsMax = 256 * 1024;
@@ -29,6 +31,8 @@ const wakeMs = 0.005;
 const sendMs = 0.005;
 /** Followers are woken up for about this time, ms, before appends go on. */
 const stepMs = 5;
+/** After so many calls of `grantChanged` other work goes on: some ms if all of them end streams. */
+const toldAtOnce = 100;
 /** So far behind the head followers read on their own account. Nearer events are read once for all. */
 const sharedSeqs = 2 * pageSeqs;
 
@@ -42,16 +46,20 @@ export interface FollowedLedgerParts extends FollowedCheckpointsParts {
   readonly log: Log;
   /** While appends fill the machine, events wait for it before followers get them. */
   readonly limiter: Pick<BackgroundLimiter, 'delayMs'>;
+  readonly grantsMemory: GrantsMemory;
 }
 
 /** When this node learned that the event of a seq is durable (monotonic, ms). */
 type LearnedMs = (seq: number) => number;
 
-export interface LedgerFollower {
+interface GrantListener {
+  /** An event changed a grant of the actor. Called before the event can be read. */
+  grantChanged(event: FollowedEvent): void;
+}
+
+export interface LedgerFollower extends GrantListener {
   /** More events can be read. */
   advanced(): void;
-  /** An event changed a grant of the follower's actor. Called before the event can be read. */
-  grantChanged(event: FollowedEvent): void;
   readonly actorId: string;
   /** Whether an event may end the follower's access. */
   readonly mayEnd: boolean;
@@ -65,8 +73,11 @@ export interface LedgerFollower {
 export class FollowedLedger {
   readonly ledgerId: string;
   readonly checkpoints: FollowedCheckpoints;
+  readonly accesses: SharedAccesses;
   readonly #parts: FollowedLedgerParts;
   readonly #followers = new Set<LedgerFollower>();
+  /** By actor. */
+  readonly #listeners = new Map<string, Set<GrantListener>>();
   readonly #walk: Walk;
   #watch: HeadWatch | null = null;
   #opening: Promise<void> | null = null;
@@ -84,6 +95,7 @@ export class FollowedLedger {
     this.ledgerId = ledgerId;
     this.#parts = parts;
     this.checkpoints = new FollowedCheckpoints(ledgerId, parts);
+    this.accesses = new SharedAccesses(parts.grantsMemory);
     this.#walk = unboundedWalk();
   }
 
@@ -128,10 +140,24 @@ export class FollowedLedger {
 
   add(follower: LedgerFollower): void {
     this.#followers.add(follower);
+    if (follower.mayEnd) this.listen(follower.actorId, follower);
   }
 
   remove(follower: LedgerFollower): void {
     this.#followers.delete(follower);
+    this.unlisten(follower.actorId, follower);
+  }
+
+  /** From now on the listener is told of changes of the actor's grants, as the tail reads them. */
+  listen(actorId: string, listener: GrantListener): void {
+    const listeners = this.#listeners.get(actorId) ?? new Set();
+    this.#listeners.set(actorId, listeners.add(listener));
+  }
+
+  unlisten(actorId: string, listener: GrantListener): void {
+    const listeners = this.#listeners.get(actorId);
+    listeners?.delete(listener);
+    if (listeners?.size === 0) this.#listeners.delete(actorId);
   }
 
   /** Nobody follows the ledger any more. */
@@ -249,7 +275,10 @@ export class FollowedLedger {
     this.#unread.forget(this.#readSeq);
   }
 
-  /** Adds what the store has of the page, at most up to `throughSeq`. */
+  /**
+   * Adds what the store has of the page, at most up to `throughSeq`. `learnedMs` null: a read of the past, which tells
+   * nobody of changes of grants. The tail told of them, or they were stored before it began.
+   */
   async #extend(page: FollowedPage, throughSeq: number, walk: Walk, learnedMs: LearnedMs | null): Promise<void> {
     const { ledgers, seals, meter, pages } = this.#parts;
     const store = boundedLedgers(walk, ledgers);
@@ -285,6 +314,7 @@ export class FollowedLedger {
     const events = read.map(({ event }) => event).filter((event) => event !== null);
     const bySeal = Map.groupBy(await seals(walk, events, false), ({ eventId }) => eventId);
     let carried: IntegrityIssue[] = [];
+    let told = 0;
     for (const { entry, event, issues } of read) {
       carried.push(...this.#addLost(page, entry.seq - 1));
       const all = [...carried, ...issues, ...(event === null ? [] : (bySeal.get(event.id) ?? []))];
@@ -294,8 +324,11 @@ export class FollowedLedger {
       const followed = isShown
         ? new FollowedEvent(event, all, learnedMs?.(event.seq) ?? null, () => meter.encoded())
         : null;
-      if (followed?.grantChange) this.#grantChanged(followed);
+      if (learnedMs !== null && followed !== null) told += this.#tellGrantChange(followed);
       pages.add(page, followed, entry.row.length);
+      if (told < toldAtOnce) continue;
+      told = 0;
+      await setImmediate();
     }
     this.#addLost(page, knownSeq);
   }
@@ -310,9 +343,13 @@ export class FollowedLedger {
     return issues;
   }
 
-  #grantChanged(followed: FollowedEvent): void {
-    const actorId = followed.grantChange?.delegateActorId;
-    for (const follower of this.#followers) if (follower.actorId === actorId) follower.grantChanged(followed);
+  /** Tells the listeners of the actor whose grant the event changes. Returns how many they are. */
+  #tellGrantChange(followed: FollowedEvent): number {
+    if (followed.grantChange === null) return 0;
+    const listeners = this.#listeners.get(followed.grantChange.delegateActorId) ?? [];
+    const told = [...listeners];
+    for (const listener of told) listener.grantChanged(followed);
+    return told.length;
   }
 
   async #eventBefore(from: number, store: ReturnType<typeof boundedLedgers>): Promise<LedgerEvent | null> {

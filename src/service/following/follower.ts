@@ -24,8 +24,6 @@ import { WakefulStream } from './wakeful-stream.ts';
 
 /** A follower of some masters that is further behind reads along their scopes, not the whole ledger. */
 const nearSeqs = 1_000;
-/** From the start of a stream to the first comparison of its access with what is stored. */
-const firstStoredCheckMs = 1_000;
 const pastPageEvents = 100;
 
 type Past = Generator<FollowAnswer, undefined>;
@@ -35,8 +33,6 @@ export class Follower extends WakefulStream<FollowAnswer> implements LedgerFollo
   readonly access: ReaderAccess;
   /** When the last heartbeat was due, or the stream began (monotonic, ms). */
   beatMs: number;
-  /** When the access is compared with what is stored (monotonic, ms). */
-  checkMs: number;
   readonly #parts: FollowersParts;
   readonly #ledger: FollowedLedger;
   readonly #call: Call;
@@ -78,12 +74,16 @@ export class Follower extends WakefulStream<FollowAnswer> implements LedgerFollo
     this.#left = left;
     this.#position = new StreamPosition(target.masterId, query, access, start);
     this.beatMs = parts.monotonicMs();
-    this.checkMs = this.beatMs + firstStoredCheckMs;
     this.#recordedMs = this.beatMs;
   }
 
   get actorId(): string {
     return this.access.actorId;
+  }
+
+  /** null: a ledger is followed. */
+  get masterId(): string | null {
+    return this.#masterId;
   }
 
   get mayEnd(): boolean {
@@ -114,18 +114,21 @@ export class Follower extends WakefulStream<FollowAnswer> implements LedgerFollo
   /** Ends the stream if its reader may not read on. */
   checkAccess(nowMs = this.#parts.clock.now()): void {
     const fault = this.access.fault(nowMs);
-    if (fault !== null) this.end(fault, fault.code === 'access_expired' ? 'expired' : 'revoked');
+    if (fault === null) return;
+    const ofCode: Partial<Record<string, FollowEnd>> = { access_expired: 'expired', overloaded: 'overloaded' };
+    this.end(fault, ofCode[fault.code] ?? 'revoked');
   }
 
   /**
    * Whether the reader may still be told something, of an event that was written at `createdAt` if one is given. The
-   * clock of the node that wrote it may be ahead. Ends the stream if a grant has run out.
+   * clock of the node that wrote it may be ahead. Ends the stream if a grant has run out, or if another stream of the
+   * actor has learned of an end.
    */
   #mayTell(createdAt?: string): boolean {
-    if (this.access.nextExpiryMs !== Number.POSITIVE_INFINITY) {
+    if (this.access.faultFromMs !== Number.POSITIVE_INFINITY) {
       const nowMs = this.#parts.clock.now();
       const atMs = createdAt === undefined ? nowMs : Math.max(nowMs, Date.parse(createdAt));
-      if (this.access.nextExpiryMs <= atMs) this.checkAccess(atMs);
+      if (this.access.faultFromMs <= atMs) this.checkAccess(atMs);
     }
     return !this.#call.aborted;
   }

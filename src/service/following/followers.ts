@@ -12,7 +12,7 @@ import type { Walk } from '../walking/walk.ts';
 import type { FollowersParts } from './follow-parts.ts';
 import type { FollowQuery } from './follow-query.ts';
 import type { FollowedEvent } from './followed-event.ts';
-import { FollowedLedger, type LedgerFollower } from './followed-ledger.ts';
+import { FollowedLedger } from './followed-ledger.ts';
 import { Follower } from './follower.ts';
 import { type FollowerSlot, FollowerSlots } from './follower-slots.ts';
 import { type NewestShown, newestReadable, newestShown } from './newest-readable.ts';
@@ -24,7 +24,9 @@ import type { FollowStart } from './stream-position.ts';
 const checkEveryMs = 250;
 /** A checkpoint is made ready so long before the heartbeat that brings it. */
 const checkpointLeadMs = 1_000;
-/** How often the access of a follower is compared with what is stored. */
+/** From the start of an access to its first comparison with what is stored, and after one that failed. */
+const firstStoredCheckMs = 1_000;
+/** How often it is compared. */
 const storedCheckEveryMs = 60_000;
 /** Seqs of a master that are read at once to find where its follower begins. */
 const seqsAtOnce = 4_000;
@@ -109,20 +111,22 @@ export class Followers implements Disposable {
     target: FollowTarget,
     query: FollowQuery,
   ): Promise<Follower> {
-    const { reading, clock } = this.#parts;
+    const { reading, clock, monotonicMs } = this.#parts;
     const { actorId } = slot;
     const { facts, master } = target;
     const masterId = master?.masterId ?? null;
     // From here on every change of a grant is noted. What is stored is read afterwards, so that none is missed.
     const changed: FollowedEvent[] = [];
-    const grantChanged = (event: FollowedEvent): void => void changed.push(event);
-    const noting: LedgerFollower = { actorId, mayEnd: false, advanced: () => {}, grantChanged };
-    ledger.add(noting);
+    const noting = { grantChanged: (event: FollowedEvent): void => void changed.push(event) };
+    ledger.listen(actorId, noting);
+    let access: ReaderAccess | null = null;
     try {
       const baseSeq = ledger.shownSeq;
       return await call.partWalk(async (walk) => {
         const grants = isParty(facts, actorId) ? [] : await reading.heldGrants(walk, facts, actorId, masterId);
-        const access = new ReaderAccess(facts, actorId, masterId, grants, baseSeq, clock.now());
+        const own = new ReaderAccess(facts, actorId, masterId, grants, baseSeq, clock.now());
+        own.checkMs = monotonicMs() + firstStoredCheckMs;
+        access = ledger.accesses.take(own, grants, clock.now());
         const start = await this.#start(walk, target, query, access);
         walk.check();
         const left = (one: Follower) => this.#left(one, slot);
@@ -132,8 +136,11 @@ export class Followers implements Disposable {
         this.#add(ledger, follower);
         return follower;
       });
+    } catch (error) {
+      if (access !== null) ledger.accesses.leave(access);
+      throw error;
     } finally {
-      ledger.remove(noting);
+      ledger.unlisten(actorId, noting);
     }
   }
 
@@ -192,14 +199,17 @@ export class Followers implements Disposable {
 
   #add(ledger: FollowedLedger, follower: Follower): void {
     ledger.add(follower);
+    if (follower.access.isWhole) ledger.checkpoints.add(follower.masterId);
     this.#followers.add(follower);
     if (follower.access.mayEnd) this.#granted.add(follower);
     this.#cancelChecks ??= every(this.#parts.clock, checkEveryMs, () => this.#check());
   }
 
   #left(follower: Follower, slot: FollowerSlot): void {
-    const { ledger } = follower;
+    const { ledger, access } = follower;
     ledger.remove(follower);
+    if (access.isWhole) ledger.checkpoints.remove(follower.masterId);
+    ledger.accesses.leave(access);
     this.#followers.delete(follower);
     this.#granted.delete(follower);
     if (this.#followers.size === 0) this[Symbol.dispose]();
@@ -222,11 +232,14 @@ export class Followers implements Disposable {
     }
     const nowMs = clock.now();
     for (const follower of this.#granted) {
-      if (follower.access.nextExpiryMs <= nowMs) follower.checkAccess();
-      if (follower.checkMs > monotonic) continue;
-      follower.checkMs = monotonic + storedCheckEveryMs;
-      // If the store does not answer, the log still tells of every change.
-      follower.checkStored().catch(() => {});
+      const { access } = follower;
+      if (access.faultFromMs <= nowMs) follower.checkAccess();
+      if (access.checkMs > monotonic) continue;
+      access.checkMs = monotonic + storedCheckEveryMs;
+      follower.checkStored().catch(() => {
+        // The store does not answer, or the stream has ended, and others may have the same access.
+        access.checkMs = monotonicMs() + firstStoredCheckMs;
+      });
     }
   }
 

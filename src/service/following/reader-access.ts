@@ -1,17 +1,17 @@
 import { LedgerError } from '../../domain/errors.ts';
 import type { LedgerEvent } from '../../domain/event/event.ts';
 import { isParty, type LedgerFacts } from '../../domain/event/facts.ts';
+import type { GrantTerms } from '../../domain/event/grant.ts';
 import { type ActorGrantChange, names } from '../../domain/event/projection.ts';
-import {
-  type AccessLevel,
-  grantAccessLevel,
-  mayRead,
-  partialReaderScopes,
-  readRule,
-  strongerAccess,
-} from '../../domain/ledger/permission.ts';
-import { isoTime } from '../../domain/values/time.ts';
+import { type GrantObject, partialReaderScopes, readRule } from '../../domain/ledger/permission.ts';
+import { outOfMemoryBudget } from '../limits/out-of-memory-budget.ts';
 import type { HeldGrant } from '../reading/ledger-reading.ts';
+import type { GrantsMemory } from './grants-memory.ts';
+
+/** What a grant holds in memory while it is known: 180 bytes as measured, rounded up to units of the budget. */
+export const grantBytes = 256;
+/** When a grant ends that was revoked or never given. */
+const ended = Number.NEGATIVE_INFINITY;
 
 /**
  * On what the access rests. 'party': on no grant, so it never ends. 'whole': on grants of all that is followed, a
@@ -19,25 +19,37 @@ import type { HeldGrant } from '../reading/ledger-reading.ts';
  */
 type Basis = 'party' | 'whole' | 'masters';
 
-const noGrants: ReadonlyMap<string, HeldGrant> = new Map();
-const noMasters: ReadonlySet<string> = new Set();
+interface KnownGrant {
+  /** Seq of the event that changed it last; -1 if none did. */
+  version: number;
+  /** When it expires, ms since 1970; or `ended`. Until then it lets the actor read, whatever its role. */
+  endsMs: number;
+  /** Whether the access rests on it. */
+  isUsed: boolean;
+}
 
 /**
- * The access of one follower, kept from the log: all grants of a ledger are events of that ledger (ADR 13). It begins
+ * The access of a follower, kept from the log: all grants of a ledger are events of that ledger (ADR 13). It begins
  * with what is stored, and each later event that changes a grant of the actor changes it, in the order of the log.
+ * An actor may have grants of thousands of masters, so an event and `fault` cost the same however many there are.
  */
 export class ReaderAccess {
   readonly actorId: string;
+  /** When it is to be compared with what is stored (monotonic, ms). */
+  checkMs = Number.POSITIVE_INFINITY;
   readonly #ledgerId: string;
   readonly #masterId: string | null;
   readonly #baseSeq: number;
-  #held: ReadonlyMap<string, HeldGrant> = noGrants;
-  /** Keys of the objects of which one grant gives access to all that is followed. */
-  readonly #whole: readonly string[];
   readonly #basis: Basis;
-  /** Keys of the masters that a follower without access to the whole ledger may read. */
-  #masters: ReadonlySet<string> = noMasters;
-  #nextExpiryMs: number | null = null;
+  /** The grants that matter for the basis: of single masters by master, others by keyOf. */
+  readonly #known = new Map<string, KnownGrant>();
+  #faultFromMs = Number.POSITIVE_INFINITY;
+  /** Whether `#faultFromMs` is when the access ends, and not a time before that. */
+  #isExact = true;
+  /** null: the grants are not counted. */
+  #memory: GrantsMemory | null = null;
+  #heldBytes = 0;
+  #isOverloaded = false;
 
   /**
    * `baseSeq`: a seq that was durable before `held` was read, so that changes up to it are known. `masterId`: the
@@ -57,17 +69,18 @@ export class ReaderAccess {
     this.#baseSeq = baseSeq;
     if (isParty(facts, actorId)) {
       this.#basis = 'party';
-      this.#whole = [];
       return;
     }
-    if (held.length > 0) this.#held = new Map(held.map((grant) => [keyOf(grant.scope, grant.id), grant]));
-    this.#whole = readRule(facts, masterId).objects.map(({ scope, id }) => keyOf(scope, id));
-    if (masterId !== null || mayRead(this.#strongest(this.#whole, nowMs))) this.#basis = 'whole';
-    else {
-      this.#basis = 'masters';
-      const masters = held.filter(({ scope }) => scope === 'master').map(({ scope, id }) => keyOf(scope, id));
-      this.#masters = new Set(masters.filter((key) => mayRead(this.#level(key, nowMs))));
+    const whole = readRule(facts, masterId).objects.map(keyOf);
+    const readsWhole = held.some((grant) => whole.includes(keyOf(grant)) && nowMs < endOf(grant.grant));
+    this.#basis = masterId !== null || readsWhole ? 'whole' : 'masters';
+    if (this.#basis === 'whole') for (const key of whole) this.#known.set(key, { ...neverGiven, isUsed: true });
+    for (const { scope, id, version, grant } of held) {
+      const key = this.#keyOf({ scope, id });
+      const endsMs = endOf(grant);
+      if (key !== null) this.#known.set(key, { version, endsMs, isUsed: this.#basis === 'whole' || nowMs < endsMs });
     }
+    this.#findEnd();
   }
 
   /** Whether the reader may read all that is followed. Checkpoints are for such readers, as in `proofService`. */
@@ -84,84 +97,129 @@ export class ReaderAccess {
   get scopes(): readonly string[] | null {
     if (this.#masterId !== null) return [names.masterEvents(this.#masterId)];
     if (this.isWhole) return null;
-    const masterIds = [...this.#masters].map((key) => key.slice('master:'.length));
+    const masterIds = [...this.#known.keys()].filter((masterId) => this.#known.get(masterId)?.isUsed);
     return partialReaderScopes(this.#ledgerId, masterIds);
   }
 
   /** Whether the event is one of those that are followed and may be read. */
   covers({ master }: Pick<LedgerEvent, 'master'>): boolean {
     if (this.#masterId !== null) return master?.id === this.#masterId;
-    return this.#basis !== 'masters' || master === null || this.#masters.has(keyOf('master', master.id));
+    return this.#basis !== 'masters' || master === null || this.#known.get(master.id)?.isUsed === true;
+  }
+
+  /** Counts the grants, with those that come later. Throws `overloaded`. */
+  holdIn(memory: GrantsMemory): void {
+    const bytes = this.#known.size * grantBytes;
+    if (!memory.hold(this, bytes)) throw outOfMemoryBudget();
+    this.#memory = memory;
+    this.#heldBytes = bytes;
+  }
+
+  /** Releases what `holdIn` and later grants hold. */
+  release(): void {
+    this.#memory?.release(this, this.#heldBytes);
+    this.#memory = null;
+  }
+
+  endAsOverloaded(): void {
+    this.#isOverloaded = true;
   }
 
   /** Learns a change of a grant of the actor from the event at `seq`. An older change than is known has no effect. */
   learn({ scope, objectId, grant }: ActorGrantChange, seq: number): void {
-    const key = keyOf(scope, objectId);
-    if (seq <= Math.max(this.#baseSeq, this.#held.get(key)?.version ?? -1)) return;
-    this.#learn({ scope, id: objectId, version: seq, grant });
+    if (seq > this.#baseSeq) this.#learn({ scope, id: objectId, version: seq, grant });
   }
 
   learnStored(held: readonly HeldGrant[]): void {
-    for (const grant of held)
-      if (grant.version > (this.#held.get(keyOf(grant.scope, grant.id))?.version ?? -1)) this.#learn(grant);
+    for (const grant of held) this.#learn(grant);
   }
 
-  #learn(held: HeldGrant): void {
-    const key = keyOf(held.scope, held.id);
-    this.#held = new Map(this.#held).set(key, held);
-    this.#nextExpiryMs = null;
-    if (this.#basis === 'masters' && held.scope === 'master' && held.grant !== null)
-      this.#masters = new Set(this.#masters).add(key);
+  #learn({ scope, id, version, grant }: HeldGrant): void {
+    const key = this.#keyOf({ scope, id });
+    if (key === null) return;
+    const known = this.#known.get(key) ?? this.#add(key);
+    if (known === null || version <= known.version) return;
+    const before = known.isUsed ? known.endsMs : null;
+    known.version = version;
+    known.endsMs = endOf(grant);
+    known.isUsed ||= grant !== null;
+    if (this.#basis === 'whole') this.#findEnd();
+    else if (known.isUsed && known.endsMs <= this.#faultFromMs) {
+      this.#faultFromMs = known.endsMs;
+      this.#isExact = true;
+    } else if (before === this.#faultFromMs) this.#isExact = false;
+  }
+
+  /** null: there is no memory for it. */
+  #add(key: string): KnownGrant | null {
+    if (this.#memory !== null) {
+      if (!this.#memory.hold(this, grantBytes)) {
+        this.endAsOverloaded();
+        return null;
+      }
+      this.#heldBytes += grantBytes;
+    }
+    const known = { ...neverGiven };
+    this.#known.set(key, known);
+    return known;
   }
 
   /** Why the follower may not read on; null if it may. */
   fault(nowMs: number): LedgerError | null {
-    if (this.#basis === 'party') return null;
-    if (this.#basis === 'whole') return faultOf(this.#strongest(this.#whole, nowMs));
-    if (this.#masters.size === 0) return faultOf('none');
-    for (const key of this.#masters) {
-      const fault = faultOf(this.#level(key, nowMs));
-      if (fault !== null) return fault;
+    if (this.#isOverloaded) return outOfMemoryBudget();
+    if (nowMs >= this.#faultFromMs && !this.#isExact) this.#findEnd();
+    if (nowMs < this.#faultFromMs) return null;
+    return this.#faultFromMs === ended ? revoked() : expired();
+  }
+
+  /** From when on `fault` has to be asked, ms since 1970: before that there is none, unless an event makes one. */
+  get faultFromMs(): number {
+    return this.#isOverloaded ? ended : this.#faultFromMs;
+  }
+
+  /** An access to all that is followed ends with the last of its grants, one to single masters with the first. */
+  #findEnd(): void {
+    let first = Number.POSITIVE_INFINITY;
+    let last = ended;
+    let isUsed = false;
+    for (const known of this.#known.values()) {
+      if (!known.isUsed) continue;
+      isUsed = true;
+      first = Math.min(first, known.endsMs);
+      last = Math.max(last, known.endsMs);
     }
-    return null;
+    this.#faultFromMs = isUsed && this.#basis === 'masters' ? first : last;
+    // Without any grant the access has ended, until one comes.
+    this.#isExact = isUsed;
   }
 
-  /** When `fault` may change without an event, ms since 1970. */
-  get nextExpiryMs(): number {
-    this.#nextExpiryMs ??= this.#findNextExpiry();
-    return this.#nextExpiryMs;
-  }
-
-  #findNextExpiry(): number {
-    let next = Number.POSITIVE_INFINITY;
-    for (const key of this.#basis === 'masters' ? this.#masters : this.#whole) {
-      const expiresAt = this.#held.get(key)?.grant?.expiresAt ?? null;
-      if (this.mayEnd && expiresAt !== null) next = Math.min(next, Date.parse(expiresAt));
-    }
-    return next;
-  }
-
-  #strongest(keys: readonly string[], nowMs: number): AccessLevel {
-    return keys.reduce<AccessLevel>((level, key) => strongerAccess(level, this.#level(key, nowMs)), 'none');
-  }
-
-  #level(key: string, nowMs: number): AccessLevel {
-    const held = this.#held.get(key);
-    return held === undefined ? 'none' : grantAccessLevel(held.scope, held.grant, isoTime(nowMs));
+  /** null: the access does not depend on a grant of the object. */
+  #keyOf(object: GrantObject): string | null {
+    if (this.#basis === 'masters') return object.scope === 'master' ? object.id : null;
+    const key = keyOf(object);
+    return this.#known.has(key) ? key : null;
   }
 }
 
-function keyOf(scope: string, id: string): string {
+const neverGiven: KnownGrant = { version: -1, endsMs: ended, isUsed: false };
+
+function keyOf({ scope, id }: GrantObject): string {
   return `${scope}:${id}`;
 }
 
-function faultOf(level: AccessLevel): LedgerError | null {
-  if (mayRead(level)) return null;
-  if (level === 'expired')
-    return new LedgerError(
-      'access_expired',
-      'The grant that this stream rests on has run out; ask a party of the ledger for a new one.',
-    );
+function endOf(grant: GrantTerms | null): number {
+  if (grant === null) return ended;
+  return grant.expiresAt === null ? Number.POSITIVE_INFINITY : Date.parse(grant.expiresAt);
+}
+
+function expired(): LedgerError {
+  return new LedgerError(
+    'access_expired',
+    'The grant that this stream rests on has run out; ask a party of the ledger for a new one.',
+  );
+}
+
+function revoked(): LedgerError {
   return new LedgerError(
     'permission_denied',
     'The grant that this stream rests on was revoked; a new stream shows what you may still read.',

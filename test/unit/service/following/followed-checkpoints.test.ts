@@ -68,6 +68,28 @@ test('it is signed once for all followers, and again only if its log has more ev
   expect(counts.signed).toBe(2);
 });
 
+test('it is forgotten when the last follower of its master leaves, though others follow the ledger', async () => {
+  const { rig, counts } = await rigOf();
+  rig.followLedger(buyer);
+  const [first, second] = [rig.followMaster(buyer), rig.followMaster(buyer)];
+  await beat(rig);
+  expect(counts.signed).toBe(2);
+  const comesBack = async (leaving: readonly RigStream[]) => {
+    for (const stream of leaving) {
+      stream.leave();
+      await stream.done;
+    }
+    const back = rig.followMaster(buyer);
+    await beat(rig);
+    expect(sizeIn(lastOf(back), masterLog)).toBe(1);
+    return back;
+  };
+  const third = await comesBack([first]);
+  expect(counts.signed).toBe(2);
+  await comesBack([second, third]);
+  expect(counts.signed).toBe(3);
+});
+
 test('a delegate of single masters that follows the ledger gets none, and one of its master does', async () => {
   const { rig } = await rigOf();
   await rig.commit(grant({ access: 'read' }));
@@ -110,6 +132,7 @@ test('a checkpoint is not shown before the tail has read all that it covers', as
     ledgers: { head: async () => ({ seq: 4, hash: '' }) },
     monotonicMs: () => 0,
   });
+  checkpoints.add(null);
   checkpoints.prepare(null, 3, (read) => read(unboundedWalk()));
   await settled();
   expect([checkpoints.newest(null, 3), checkpoints.newest(null, 4)]).toEqual([null, 'a note']);
@@ -126,6 +149,7 @@ test('a checkpoint that cannot be shown yet is not replaced by a newer one, whic
     ledgers: { head: async () => ({ seq: size - 1, hash: '' }) },
     monotonicMs: () => nowMs,
   });
+  checkpoints.add(null);
   const shown: (string | null)[] = [];
   // The tail reads two events behind the head.
   for (; size < 9; size += 1) {

@@ -1,7 +1,9 @@
 import { expect, test } from 'vitest';
 import { FollowedLedger } from '../../../../src/service/following/followed-ledger.ts';
 import { pageSeqs } from '../../../../src/service/following/followed-pages.ts';
+import { unboundedWalk } from '../../../../src/service/walking/walk.ts';
 import type { LedgerStore } from '../../../../src/store/ledger-store.ts';
+import { settled } from '../../../support/clock.ts';
 import { append, buyer, delegate, grant, ledgerId, revoke, supplier } from '../../../support/commands.ts';
 import { FollowersRig } from '../../../support/followers-rig.ts';
 import { beforeCalls, storeWith } from '../../../support/world.ts';
@@ -271,4 +273,45 @@ test('followers get each event within a second if a node told a seq that their l
     ['caughtUp', 3, 4, 5],
     [3, 4, 5, 'caughtUp'],
   ]);
+});
+
+/** A follower whose access rests on grants of `delegate`. */
+const grantedFollower = (grantChanged: (seq: number) => void) => ({
+  ...{ actorId: delegate, mayEnd: true, advanced: () => {} },
+  grantChanged: ({ event }: { readonly event: { readonly seq: number } }) => grantChanged(event.seq),
+});
+
+test('a change of a grant is told once, when the tail reads it, and not by reads of the past', async () => {
+  const rig = await FollowersRig.withMaster();
+  await rig.commit(grant({ access: 'read' }));
+  const ledger = new FollowedLedger(ledgerId, rig.parts);
+  await ledger.open();
+  const told: number[] = [];
+  ledger.add(grantedFollower((seq) => told.push(seq)));
+  await ledger.read(0, (read) => read(unboundedWalk()));
+  expect([ledger.at(3)?.grantChange?.delegateActorId, told]).toEqual([delegate, []]);
+  await rig.commit(revoke());
+  await rig.settle();
+  expect(told).toEqual([4]);
+});
+
+test('between many changes of grants other work goes on', async () => {
+  const rig = await FollowersRig.withMaster();
+  const ledger = new FollowedLedger(ledgerId, rig.parts);
+  await ledger.open();
+  const counts = { inTurn: 0, most: 0, all: 0 };
+  const told = () => {
+    counts.all += 1;
+    counts.inTurn += 1;
+    counts.most = Math.max(counts.most, counts.inTurn);
+  };
+  const followers = 50;
+  for (let n = 0; n < followers; n += 1) ledger.add(grantedFollower(told));
+  const changes = pageSeqs - 4;
+  await rig.commit(...Array.from({ length: changes }, (_, n) => (n % 2 === 0 ? grant({ access: 'read' }) : revoke())));
+  while (counts.all < changes * followers) {
+    await settled();
+    counts.inTurn = 0;
+  }
+  expect(counts.most).toBeLessThanOrEqual(3 * followers);
 });

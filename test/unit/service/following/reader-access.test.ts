@@ -29,7 +29,7 @@ describe('the access of a follower', () => {
   test('of a party never ends', () => {
     const party = access([], null, 'buyer');
     party.learn(change('ledger', 'l', null), 11);
-    expect([party.fault(now), party.mayEnd, party.nextExpiryMs]).toEqual([null, false, Number.POSITIVE_INFINITY]);
+    expect([party.fault(now), party.mayEnd, party.faultFromMs]).toEqual([null, false, Number.POSITIVE_INFINITY]);
   });
 
   test('ends with the grant that it rests on, as the event behind the stored ones says', () => {
@@ -56,10 +56,10 @@ describe('the access of a follower', () => {
 
   test('runs out at its time, unless a new grant has another one', () => {
     const reader = access([held('master', 'm', 1, grant(isoTime(now + 500)))], 'm');
-    expect([reader.fault(now), reader.nextExpiryMs]).toEqual([null, now + 500]);
+    expect([reader.fault(now), reader.faultFromMs]).toEqual([null, now + 500]);
     expect(reader.fault(now + 500)?.code).toBe('access_expired');
     reader.learn(change('master', 'm', grant(isoTime(now + 900))), 11);
-    expect([reader.fault(now + 500), reader.nextExpiryMs]).toEqual([null, now + 900]);
+    expect([reader.fault(now + 500), reader.faultFromMs]).toEqual([null, now + 900]);
   });
 
   test('of single masters covers these and the ledger itself, and ends with any of them', () => {
@@ -79,6 +79,44 @@ describe('the access of a follower', () => {
   test('of one master covers no other event of the ledger', () => {
     const reader = access([held('ledger', 'l', 1)], 'm');
     expect([of(null), of('m'), of('other')].map((event) => reader.covers(event))).toEqual([false, true, false]);
+  });
+
+  test.each([
+    ['a master that it may read', 'm17', grant(isoTime(now + 60_000))],
+    ['a new master', 'new', grant()],
+    ['the master whose grant was to expire first', 'm0', grant()],
+  ])('of many masters examines nothing but what an event changes: %s', (_, changed, given) => {
+    let examined = 0;
+    const counted = (n: number): HeldGrant => ({
+      ...{ scope: 'master', id: `m${n}`, version: n % 10 },
+      get grant() {
+        examined += 1;
+        return grant(isoTime(now + 1_000 + n));
+      },
+    });
+    const reader = access(Array.from({ length: 1_000 }, (_unused, n) => counted(n)));
+    expect([reader.fault(now), reader.faultFromMs]).toEqual([null, now + 1_000]);
+    examined = 0;
+    for (let seq = 11; seq < 111; seq += 1) {
+      reader.learn(change('master', changed, given), seq);
+      expect(reader.fault(now)).toBeNull();
+    }
+    expect(examined).toBe(0);
+    expect(reader.covers(of(changed))).toBe(true);
+    reader.learn(change('master', changed, null), 111);
+    expect([reader.fault(now)?.code, examined]).toEqual(['permission_denied', 0]);
+  });
+
+  test('of many masters runs out with the first of its grants, and not before', () => {
+    const reader = access([
+      held('master', 'first', 1, grant(isoTime(now + 500))),
+      held('master', 'second', 2, grant(isoTime(now + 700))),
+      held('master', 'third', 3),
+    ]);
+    reader.learn(change('master', 'first', grant(isoTime(now + 900))), 11);
+    expect([reader.fault(now + 699), reader.faultFromMs]).toEqual([null, now + 700]);
+    reader.learn(change('master', 'third', grant(isoTime(now + 600))), 12);
+    expect([reader.fault(now + 599), reader.fault(now + 600)?.code]).toEqual([null, 'access_expired']);
   });
 
   test('learns what is stored where that is newer', () => {
