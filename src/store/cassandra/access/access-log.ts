@@ -1,11 +1,11 @@
-import { UUID_V7_RANDOM_BYTES, UUID_V7_TIME_MAX, uuidV7 } from '../../../domain/values/uuid.ts';
+import { UUID_V7_RANDOM_BYTES, UUID_V7_TIME_MAX, uuidV7, uuidV7Time } from '../../../domain/values/uuid.ts';
 import { type AccessEvent, type AccessLog, type AccessPage, accessTime } from '../../access-log.ts';
 import { checkAccessOrder } from '../../write-checks.ts';
 import { accessHour, accessHourMs, keyText } from '../keys.ts';
 import { keptFromHourFact, keptFromHourIn } from '../schema/fact-values.ts';
 import { ClusterFacts } from '../session/facts.ts';
 import { preparedAtStart } from '../session/prepared-at-start.ts';
-import { type CqlSession, eachAtOnce, intMax, numberOf, type Statement, textOf } from '../session/session.ts';
+import { type CqlSession, eachAtOnce, intMax, numberOf, type Row, type Statement, textOf } from '../session/session.ts';
 import {
   type AccessBlock,
   accessBlocks,
@@ -24,7 +24,10 @@ const HOURS_DOWN =
   'SELECT hour FROM access_hour WHERE actor_id = ? AND hour >= ? AND hour <= ? ORDER BY hour DESC LIMIT ?';
 const OF_SPAN =
   'FROM access_block WHERE actor_id = ? AND hour = ? AND ledger_id = ? AND first_id >= ? AND first_id < ?';
-const COUNT =
+const UP = `SELECT first_id, events ${OF_SPAN} LIMIT ?`;
+const DOWN = `SELECT first_id, events ${OF_SPAN} ORDER BY ledger_id DESC, first_id DESC LIMIT ?`;
+const COUNTS = `SELECT count ${OF_SPAN} LIMIT ?`;
+const SUM =
   'SELECT sum(count) AS events, min(count) AS least, max(count) AS most, count(count) AS counted, count(*) AS blocks ' +
   OF_SPAN;
 
@@ -32,10 +35,11 @@ const COUNT =
 const WHOLE = '';
 const lastHour = intMax;
 const hoursAtOnce = 16;
-/** A span of time with more blocks is read in parts: an actor may make millions of calls in an hour. */
+/** Blocks that are read at once: an actor may have made millions of calls in an hour. */
 const blocksAtOnce = 256;
-/** Lengths of spans, ms. Each is a multiple of the next one. */
-const spansMs = [accessHourMs, 60_000, 10_000, blockSpanMs];
+const minuteMs = 60_000;
+/** Rows that Cassandra itself reads at once for a sum. */
+const summedAtOnce = 5_000;
 const writesAtOnceMax = 16;
 /** Most (actor, hour) pairs remembered as listed. */
 const hoursKnownMax = 20_000;
@@ -77,49 +81,96 @@ export class CassandraAccessLog implements AccessLog {
   }
 
   async list(actorId: string, page: AccessPage, signal?: AbortSignal): Promise<AccessEvent[]> {
-    const { ledgerId, since, limit, offset, descending } = page;
+    const { ledgerId, since, limit, descending } = page;
     if (limit <= 0) return [];
     const keptFrom = keptFromHourIn(await this.#facts.get(keptFromHourFact), this.#now());
     const from = Math.max(accessHour(Math.max(0, since)), keptFrom ?? 0);
     const ledger = ledgerId === null ? WHOLE : keyText(ledgerId);
-    const reading = { actorId, ledger, since, limit, descending, signal, skip: offset, found: [] };
+    const found: AccessEvent[] = [];
+    let skip = page.offset;
     for await (const hour of this.#hours(actorId, from, descending)) {
-      await this.#readSpan(reading, hour * accessHourMs, spansMs);
-      if (reading.found.length === limit) break;
+      signal?.throwIfAborted();
+      const key = [keyText(actorId), hour, ledger];
+      let span = spanOf(hour * accessHourMs, accessHourMs);
+      // Only the first hour may hold events before `since`.
+      if (skip > 0 && span.fromMs >= since) {
+        const rest = await this.#skip(key, span, skip, descending, signal);
+        skip = rest.skip;
+        if (rest.span === null) continue;
+        span = rest.span;
+      }
+      for await (const texts of this.#texts(key, span, descending, signal))
+        for (const event of eventsInOrder(actorId, texts, descending)) {
+          if (accessTime(event.id) < since) continue;
+          if (skip > 0) skip -= 1;
+          else if (found.push(event) === limit) return found;
+        }
     }
-    return reading.found;
+    return found;
   }
 
-  /** Reads the span of the first of these lengths that begins at `fromMs`. */
-  async #readSpan(reading: Reading, fromMs: number, [lengthMs = 0, ...shorterMs]: readonly number[]): Promise<void> {
-    const { actorId, ledger, since, limit, descending, signal, found } = reading;
-    signal?.throwIfAborted();
-    const endMs = fromMs + lengthMs;
-    if (endMs <= since) return;
-    const span = [keyText(actorId), accessHour(fromMs), ledger, firstIdAt(fromMs), firstIdAt(endMs)];
-    if (reading.skip > 0 && fromMs >= since) {
-      const count = await this.#count(span);
-      if (count !== null && reading.skip >= count) {
-        reading.skip -= count;
+  /** Skips events by the counts of their blocks. Returns what is left of the span, or null, and of `skip`. */
+  async #skip(
+    key: readonly unknown[],
+    span: Span,
+    skip: number,
+    descending: boolean,
+    signal: AbortSignal | undefined,
+  ): Promise<{ readonly span: Span | null; readonly skip: number }> {
+    const params = [...key, ...idsOf(span), blocksAtOnce + 1];
+    const counts = (await this.#session.read({ cql: COUNTS, params })).map((row) => numberOf(row, 'count') ?? 0);
+    if (counts.length <= blocksAtOnce) {
+      const count = counts.reduce((sum, one) => sum + one, 0);
+      const isSound = counts.every((one) => one >= 1 && one <= blockEventsMax);
+      return isSound && skip >= count ? { span: null, skip: skip - count } : { span, skip };
+    }
+    let { fromMs, endMs } = span;
+    let left = skip;
+    while (fromMs < endMs) {
+      signal?.throwIfAborted();
+      const minute = spanOf(descending ? endMs - minuteMs : fromMs, minuteMs);
+      const count = await this.#sum([...key, ...idsOf(minute)]);
+      if (count === null || left < count) return { span: { fromMs, endMs }, skip: left };
+      left -= count;
+      if (descending) endMs = minute.fromMs;
+      else fromMs = minute.endMs;
+    }
+    return { span: null, skip: left };
+  }
+
+  /** The number of events, by the counts of the blocks. null if one of these cannot be. */
+  async #sum(params: readonly unknown[]): Promise<number | null> {
+    const [row] = await this.#session.read({ cql: SUM, params }, { pageRows: summedAtOnce });
+    const isSound =
+      numberOf(row, 'counted') === numberOf(row, 'blocks') &&
+      (numberOf(row, 'least') ?? 1) >= 1 &&
+      (numberOf(row, 'most') ?? 0) <= blockEventsMax;
+    return isSound ? numberOf(row, 'events') : null;
+  }
+
+  /** The texts of the span's blocks, in parts: no block of a part overlaps one of another part. */
+  async *#texts(
+    key: readonly unknown[],
+    { fromMs, endMs }: Span,
+    descending: boolean,
+    signal: AbortSignal | undefined,
+  ): AsyncGenerator<string[]> {
+    const read = (span: Span, limit: number) =>
+      this.#session.read({ cql: descending ? DOWN : UP, params: [...key, ...idsOf(span), limit] });
+    while (fromMs < endMs) {
+      signal?.throwIfAborted();
+      const rows = await read({ fromMs, endMs }, blocksAtOnce + 1);
+      const lastMs = timeOf(rows.at(-1));
+      if (rows.length <= blocksAtOnce || lastMs === null) {
+        yield textsOf(rows.length <= blocksAtOnce ? rows : await read({ fromMs, endMs }, intMax));
         return;
       }
-    }
-    const [partMs] = shorterMs;
-    const most = partMs === undefined ? intMax : blocksAtOnce + 1;
-    const rows = await this.#session.read({ cql: `SELECT events ${OF_SPAN} LIMIT ?`, params: [...span, most] });
-    if (partMs !== undefined && rows.length > blocksAtOnce) {
-      const parts = Array.from({ length: lengthMs / partMs }, (_, at) => fromMs + at * partMs);
-      for (const partFromMs of descending ? parts.reverse() : parts) {
-        await this.#readSpan(reading, partFromMs, shorterMs);
-        if (found.length === limit) return;
-      }
-      return;
-    }
-    const texts = rows.flatMap((row) => textOf(row, 'events') ?? []);
-    for (const event of eventsInOrder(actorId, texts, descending)) {
-      if (accessTime(event.id) < since) continue;
-      if (reading.skip > 0) reading.skip -= 1;
-      else if (found.push(event) === limit) return;
+      // More blocks of the last one's span may follow.
+      const last = spanOf(lastMs - (lastMs % blockSpanMs), blockSpanMs);
+      const before = rows.filter((row) => !isWithin(timeOf(row), last));
+      yield textsOf(before.length > 0 ? before : await read(last, intMax));
+      if (descending) endMs = before.length > 0 ? last.endMs : last.fromMs;
+      else fromMs = before.length > 0 ? last.fromMs : last.endMs;
     }
   }
 
@@ -150,31 +201,34 @@ export class CassandraAccessLog implements AccessLog {
       start = descending ? last - 1 : last + 1;
     }
   }
-
-  /** The number of events, by the counts of the blocks. null if one of these cannot be. */
-  async #count(span: readonly unknown[]): Promise<number | null> {
-    const [row] = await this.#session.read({ cql: COUNT, params: span });
-    const isSound =
-      numberOf(row, 'counted') === numberOf(row, 'blocks') &&
-      (numberOf(row, 'least') ?? 1) >= 1 &&
-      (numberOf(row, 'most') ?? 0) <= blockEventsMax;
-    return isSound ? numberOf(row, 'events') : null;
-  }
 }
 
-/** A page that is being read. */
-interface Reading extends Omit<AccessPage, 'ledgerId' | 'offset'> {
-  readonly actorId: string;
-  readonly ledger: string;
-  readonly signal: AbortSignal | undefined;
-  readonly found: AccessEvent[];
-  /** How many events come before the page. */
-  skip: number;
+/** ms since 1970; `endMs` is not in it. */
+interface Span {
+  readonly fromMs: number;
+  readonly endMs: number;
 }
 
-/** No id of that time, or a later one, is lower. */
-function firstIdAt(ms: number): string {
-  return uuidV7(Math.min(ms, UUID_V7_TIME_MAX), new Uint8Array(UUID_V7_RANDOM_BYTES));
+function spanOf(fromMs: number, lengthMs: number): Span {
+  return { fromMs, endMs: fromMs + lengthMs };
+}
+
+function isWithin(ms: number | null, { fromMs, endMs }: Span): boolean {
+  return ms !== null && ms >= fromMs && ms < endMs;
+}
+
+/** No id of the span is lower than the first of these, and all are lower than the second. */
+function idsOf({ fromMs, endMs }: Span): string[] {
+  return [fromMs, endMs].map((ms) => uuidV7(Math.min(ms, UUID_V7_TIME_MAX), new Uint8Array(UUID_V7_RANDOM_BYTES)));
+}
+
+/** When a block begins. null: its id is damaged. */
+function timeOf(row: Row | undefined): number | null {
+  return uuidV7Time(textOf(row, 'first_id') ?? '');
+}
+
+function textsOf(rows: readonly Row[]): string[] {
+  return rows.flatMap((row) => textOf(row, 'events') ?? []);
 }
 
 function blockStatements({ actorId, hour, events }: AccessBlock): Statement[] {

@@ -35,7 +35,7 @@ function history({ kept = null as string | null, blocks = [] as readonly Row[], 
       if (params[1] !== accessHour(nowMs)) return [];
       const found = blocksBetween(blocks, String(params[3]), String(params[4]));
       if (cql.includes('sum(count)')) return [countsOf(found)];
-      return found.slice(0, Number(params.at(-1)));
+      return (cql.includes('DESC') ? found.reverse() : found).slice(0, Number(params.at(-1)));
     },
     write: async () => {},
     async decide(statements) {

@@ -6,18 +6,21 @@ import { accessHourMs } from '../../../../src/store/cassandra/keys.ts';
 import type { CqlSession, Row } from '../../../../src/store/cassandra/session/session.ts';
 import { blocksBetween, countsOf } from '../../../support/access-blocks.ts';
 
-/** The first hour of 1970 holds all events of the actor. */
-function oneHour() {
+/** The first hours of 1970 hold all events of the actor. */
+function history(hours = 1) {
   const blocks: Row[] = [];
   let blocksRead = 0;
   const session: CqlSession = {
     async read({ cql, params }): Promise<Row[]> {
       if (cql.includes('FROM fact')) return [];
-      if (cql.includes('FROM access_hour')) return [{ hour: 0 }];
+      if (cql.includes('FROM access_hour')) {
+        const listed = Array.from({ length: hours }, (_, hour) => ({ hour }));
+        return cql.includes('DESC') ? listed.reverse() : listed;
+      }
       const found = blocksBetween(blocks, String(params[3]), String(params[4]));
       if (cql.includes('sum(count)')) return [countsOf(found)];
-      const rows = found.slice(0, Number(params.at(-1)));
-      blocksRead += rows.length;
+      const rows = (cql.includes('DESC') ? found.reverse() : found).slice(0, Number(params.at(-1)));
+      if (cql.includes('events FROM')) blocksRead += rows.length;
       return rows;
     },
     async write(statements) {
@@ -41,7 +44,7 @@ function oneHour() {
 }
 
 test('a page of an hour with many blocks is right, and reads few of them', async () => {
-  const { append, page, blocksRead } = oneHour();
+  const { append, page, blocksRead } = history();
   const times: number[] = [];
   // Some blocks begin before the end of a second, of ten seconds, of a minute, and would end after it.
   for (let ms = 0; ms < accessHourMs; ms += 270) times.push(ms);
@@ -51,7 +54,7 @@ test('a page of an hour with many blocks is right, and reads few of them', async
     const before = blocksRead();
     expect(await page(offset, 40, false)).toEqual(times.slice(offset, offset + 40));
     expect(await page(offset, 40, true)).toEqual(times.toReversed().slice(offset, offset + 40));
-    expect(blocksRead() - before).toBeLessThan(2 * 4 * 257);
+    expect(blocksRead() - before).toBeLessThan(2 * 2 * 257);
   }
   const since = 1_234_567;
   const young = times.filter((ms) => ms >= since);
@@ -60,9 +63,28 @@ test('a page of an hour with many blocks is right, and reads few of them', async
 });
 
 test('events of a second are read together however many they are', async () => {
-  const { append, page } = oneHour();
+  const { append, page } = history();
   const times = Array.from({ length: 600 }, (_, at) => 5_000 + at);
   for (const ms of times) await append([ms]);
   expect(await page(0, 1_000, false)).toEqual(times);
   expect(await page(590, 100, true)).toEqual(times.slice(0, 10).reverse());
+});
+
+test('pages of several large hours, with a large second in between, follow one another', async () => {
+  const { append, page } = history(2);
+  const everyMs = (step: number, fromMs: number, untilMs: number) =>
+    Array.from({ length: Math.floor((untilMs - fromMs) / step) }, (_, at) => fromMs + at * step);
+  const burstMs = accessHourMs / 2;
+  const times = [
+    ...everyMs(700, 0, burstMs),
+    ...everyMs(1, burstMs, burstMs + 700),
+    ...everyMs(900, burstMs + 1_000, 2 * accessHourMs),
+  ];
+  for (const ms of times) await append([ms]);
+  for (const [descending, sorted] of [
+    [false, times],
+    [true, times.toReversed()],
+  ] as const)
+    for (let offset = 0; offset < times.length; offset += 311)
+      expect(await page(offset, 311, descending)).toEqual(sorted.slice(offset, offset + 311));
 });
