@@ -6,6 +6,7 @@ import { Registry } from 'prom-client';
 import { BatchWindow } from '../src/actors/batching/batch-window.ts';
 import { batchLimits, defaultShardCount } from '../src/actors/bounds.ts';
 import { DeadlineWatch } from '../src/actors/inbox/deadline-watch.ts';
+import { SaveQueue } from '../src/actors/ledger/save-queue.ts';
 import { Directory } from '../src/actors/routing/directory.ts';
 import { noPeers } from '../src/actors/routing/peers.ts';
 import { localPlacement } from '../src/actors/routing/placement.ts';
@@ -15,6 +16,7 @@ import type { CommandBase } from '../src/domain/ledger/command.ts';
 import { isoTime } from '../src/domain/values/time.ts';
 import { uuidV7 } from '../src/domain/values/uuid.ts';
 import { machineUtilization, systemClock, threadProcessorMs } from '../src/runtime/clock/system-clock.ts';
+import { MemoryBudget } from '../src/runtime/limits/memory-budget.ts';
 import { createLog } from '../src/runtime/telemetry/log.ts';
 import { LedgerReading } from '../src/service/reading/ledger-reading.ts';
 import { createSecretBox } from '../src/service/records/secret-box.ts';
@@ -45,6 +47,7 @@ export async function openWebhookNode() {
     ledgers: stores.ledgers,
     records: stores.records,
     reading: new LedgerReading(stores.ledgers, Date.now),
+    memory: new MemoryBudget(256 * 1024 * 1024),
     secrets,
     policy: { production: false, ownPorts: () => new Set(), ownAddresses: () => [] },
     clock: systemClock,
@@ -79,6 +82,7 @@ export async function openWebhookNode() {
     },
     batches: new BatchWindow(systemClock, batchLimits.commitsTogether),
     deadlines: new DeadlineWatch(systemClock),
+    saves: new SaveQueue(systemClock),
     commitListener: webhooks,
     self: 'bench',
     shardCount: defaultShardCount,

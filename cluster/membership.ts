@@ -31,7 +31,7 @@ const checkEveryMs = 2_000;
 /** After this time without an answer the store counts as lost. Several checks have failed by then. */
 const storeLostAfterMs = 10_000;
 /** The most time that handing over all shards may take. The listeners close after it, within the 20 s of a stop. */
-const leaveMaxMs = 5_000;
+export const leaveMaxMs = 5_000;
 /** After this time a node serves without knowing the members: the store decides who writes. */
 const membersUnknownMaxMs = 3_000;
 

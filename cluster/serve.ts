@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { refuse } from '../src/cli/refuse.ts';
-import { hearStopSignals, outliveReaders, type StopSignals } from '../src/cli/terminal/stop-signals.ts';
+import { outliveReaders, type StopSignals } from '../src/cli/terminal/stop-signals.ts';
 import type { RunningNode } from '../src/node/node-parts.ts';
 import type { Environment } from '../src/runtime/config/setting.ts';
 import { urlHost } from '../src/runtime/config/url-host.ts';
@@ -20,18 +20,17 @@ const stopMaxMs = 19_000;
 const tryAgainMs = 1_000;
 
 /**
- * Runs a node until SIGTERM or SIGINT. Resolves with its exit code: 1 if it could not start, with a reason on stderr.
+ * Runs a node until `signals` ask for a stop, also during the start. Resolves with its exit code: 1 if it could not
+ * start, with a reason on stderr.
  */
-export async function serveInCluster(env: Environment): Promise<number> {
+export async function serveInCluster(env: Environment, signals: StopSignals): Promise<number> {
   outliveReaders(process);
   const redact = redaction(secretsIn(env));
-  let signals: StopSignals;
   let node: RunningNode | null;
   let log: NodeLog;
   try {
     const config = readClusterConfig(env);
-    // Installed before the start, so that a signal during the start stops it.
-    signals = hearStopSignals(process, config.stopDelayMs + stopMaxMs);
+    signals.endWithin(config.stopDelayMs + stopMaxMs);
     checkClusterFiles(config, Date.now());
     log = createLog(config.node.logLevel, bufferedLines(1), redact);
     setHeapFlags();

@@ -1,4 +1,5 @@
 import { deliveryWaitsMs } from '../src/domain/values/delivery-schedule.ts';
+import { queueBounds } from '../src/runtime/limits/queue-bounds.ts';
 import { finishedKeptMs } from '../src/service/webhooks/delivery-record.ts';
 import { eventTypesMax, partOfFree, subscriptionsPerActorMax } from '../src/service/webhooks/webhooks.ts';
 import { answerHeadersMaxBytes, attemptTimeoutMs } from '../src/webhooks/post/http-post.ts';
@@ -17,7 +18,7 @@ import {
   givenApart,
 } from '../src/webhooks/send/fair-queue.ts';
 import { recordedTogetherMax } from '../src/webhooks/send/sender.ts';
-import { heldMax, windowQuick, windowSlow, windowTight } from '../src/webhooks/send/subscription-queue.ts';
+import { windowFull, windowQuick, windowSlow } from '../src/webhooks/send/subscription-queue.ts';
 import { quickMs } from '../src/webhooks/send/target-health.ts';
 
 type Row = readonly [what: string, much: number | string, meaning: string];
@@ -82,7 +83,11 @@ const nodeRows: readonly Row[] = [
   ],
   ['deliveries of one subscription in memory', windowQuick, 'the rest waits in the store'],
   ['… of a target that does not answer quickly', windowSlow, ''],
-  ['deliveries in memory, a node', number(heldMax), `beyond it a subscription has ${windowTight}`],
+  [
+    'deliveries in memory, a node',
+    number(queueBounds(Number.POSITIVE_INFINITY).deliveriesMax),
+    `at most one for each 16 KiB of the memory budget; beside them a subscription has ${windowFull}`,
+  ],
 ];
 
 /** The limits of a node's work for webhooks as the code has them: what, how much, and what it means. */

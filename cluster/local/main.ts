@@ -3,6 +3,7 @@ import { mkdir } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { Command, CommanderError, InvalidArgumentError } from 'commander';
+import { hearStopSignals } from '../../src/cli/terminal/stop-signals.ts';
 import { ConfigError, StartError } from '../../src/runtime/start-error.ts';
 import type { LocalCluster } from './cluster.ts';
 
@@ -16,13 +17,11 @@ interface UpOptions {
 }
 
 const stopping = new AbortController();
-for (const signal of ['SIGTERM', 'SIGINT'] as const)
-  process.once(signal, () => {
-    say('Stopping.');
-    stopping.abort();
-    process.once(signal, () => process.exit(FAILED));
-  });
-const stopped = new Promise<void>((resolve) => stopping.signal.addEventListener('abort', () => resolve()));
+const { stopped } = hearStopSignals(process);
+void stopped.then(() => {
+  say('Stopping.');
+  stopping.abort();
+});
 
 const program = new Command('cluster:local').description('A whole cluster on this machine, for trying and for tests.');
 program.exitOverride();

@@ -49,9 +49,20 @@ export const snapshotEveryEvents = 384;
 export const snapshotRetryEvents = 64;
 /** A shorter tail is not saved when its owner leaves memory: reading it again costs less than a write. */
 export const snapshotWhenLeavingEvents = 64;
+/**
+ * Characters of snapshots that are made in one turn of the event loop: 5 to 10 ms. A larger one is alone in its turn.
+ */
+export const snapshotCharsInTurn = 256 * 1024;
+/** Characters of snapshots at the store at a time. In memory each has three copies. */
+export const snapshotCharsAtStoreMax = 4 * 1024 * 1024;
+/** What a save costs beside the characters of its state, in characters. */
+export const snapshotFrameChars = 4 * 1024;
+/** A ledger that is handed over begins no save after this time, so that its shard does not wait for a slow store. */
+export const snapshotsLeavingMaxMs = 1_000;
 /** Events of a page of a replay; fewer if they are large (pageCharsMax). */
 export const replayPageEvents = 256;
 
+/** Masters of one ledger in memory: some KB each, and 250 bytes for each of their grants (at most delegatesMax). */
 export const mastersInMemoryMax = 1_024;
 /** A ledger without a command for this long leaves memory. */
 export const passivateAfterMs = 60_000;

@@ -10,7 +10,7 @@ import { bufferedLines, createLog, type NodeLog } from '../runtime/telemetry/log
 import { redaction, secretsIn } from '../runtime/telemetry/redaction.ts';
 import { refuse } from './refuse.ts';
 import { exitCodes } from './terminal/exit-codes.ts';
-import { hearStopSignals, outliveReaders } from './terminal/stop-signals.ts';
+import { outliveReaders, type StopSignals } from './terminal/stop-signals.ts';
 
 /** Milliseconds. A stop that takes longer ends the process at once. */
 export const stopMaxMs = 18_000;
@@ -21,13 +21,13 @@ export const stopMaxMs = 18_000;
 const readOnlyMs = 30_000;
 
 /**
- * Runs an embedded node until SIGTERM or SIGINT, or until its disk has failed. Resolves with the exit code: 0 after a
- * clean stop, 1 if the node does not start, `diskFailed`.
+ * Runs an embedded node until `signals` ask for a stop, or until its disk has failed. A node that is stopped while it
+ * starts stops once it has started. Resolves with the exit code: 0 after a clean stop, 1 if the node does not start,
+ * `diskFailed`.
  */
-export async function serve(env: Environment): Promise<number> {
+export async function serve(env: Environment, signals: StopSignals): Promise<number> {
   const redact = redaction(secretsIn(env));
-  // First, so that a node that is stopped while it starts stops once it has started.
-  const signals = hearStopSignals(process, stopMaxMs);
+  signals.endWithin(stopMaxMs);
   outliveReaders(process);
   let node: RunningNode;
   let log: NodeLog;

@@ -56,12 +56,14 @@ import { webhookService } from '../service/webhooks/webhooks.ts';
 import { ledgerClosing } from '../service/writing/ledger-closing.ts';
 import { ledgerOpening } from '../service/writing/ledger-opening.ts';
 import type { AccessLog } from '../store/access-log.ts';
+import type { KeyedMutex } from '../store/keyed-mutex.ts';
 import type { LedgerStore } from '../store/ledger-store.ts';
 import type { RecordStore } from '../store/record-store.ts';
 
 export interface ApiParts {
   readonly ledgers: LedgerStore;
   readonly records: RecordStore;
+  readonly changes: KeyedMutex;
   readonly reading: LedgerReading;
   readonly seals: SealCheck;
   readonly access: { readonly log: AccessLog; readonly queue: AccessQueue };
@@ -86,7 +88,7 @@ export interface ApiParts {
 
 export function apiOf(parts: ApiParts): Implementation[] {
   const { ledgers, records, reading, seals, access, identities, directory, authority, logIdentity } = parts;
-  const { clock, webhooks } = parts;
+  const { clock, webhooks, changes } = parts;
   const now = () => clock.now();
   const named = new LedgerNaming(reading, records);
   const commands = new OnceSubmitter(directory, ledgers);
@@ -96,14 +98,14 @@ export function apiOf(parts: ApiParts): Implementation[] {
   const delegations = new Delegations(records, identities, reading, commands);
   const api = [
     implement(HealthService, healthService(parts.storeChecks, logIdentity.behind)),
-    implement(DeveloperService, developerService(records, identities, parts.apiKeys)),
+    implement(DeveloperService, developerService(records, identities, parts.apiKeys, changes)),
     implement(
       ActorService,
       actorService(identities, keyRevocation(identities, parts.endings, clock, parts.revocationLeadMs)),
     ),
     implement(ResolverService, resolverService(identities, authority, logIdentity, parts.production)),
-    implement(OrganizationService, organizationService(records, opening, reading), organizationNames(named)),
-    implement(EntityService, entityService(records, identities, opening, reading, close), entityNames()),
+    implement(OrganizationService, organizationService(records, opening, reading, changes), organizationNames(named)),
+    implement(EntityService, entityService(records, identities, opening, reading, close, changes), entityNames()),
     implement(EngagementService, engagementService(records, identities, opening, reading, close)),
     implement(LedgerService, {
       ...ledgerService(ledgers, records, identities, reading, opening, close, seals),
@@ -124,7 +126,7 @@ export function apiOf(parts: ApiParts): Implementation[] {
     ),
     implement(
       WebhookService,
-      webhookService(records, ledgers, reading, webhooks.secrets, webhooks.targets, webhooks.work),
+      webhookService(records, ledgers, reading, webhooks.secrets, webhooks.targets, webhooks.work, changes),
       webhookNames(named),
     ),
   ];

@@ -50,6 +50,8 @@ export interface Config {
   /** Active webhook subscriptions of all actors. */
   readonly subscriptionsMax: number;
   readonly sandboxRunsWaiting: number;
+  /** Changes that wait for one record, and creations that wait for one actor. */
+  readonly changesWaiting: number;
   /** Beyond these bounds calls are `overloaded`. */
   readonly queues: {
     /** Commands that wait for one ledger, and their bytes. */
@@ -113,6 +115,7 @@ export function readConfig(env: Environment): Config {
     }),
     subscriptionsMax: readSetting(env, nodeSettings.subscriptionsMax) ?? defaultSubscriptions(memoryBudgetBytes),
     sandboxRunsWaiting: readSetting(env, nodeSettings.sandboxRunsWaiting),
+    changesWaiting: readSetting(env, nodeSettings.changesWaiting),
     queues: Object.freeze({
       ledgerCommandsMax: readSetting(env, nodeSettings.ledgerQueueMax),
       ledgerBytesMax: readSetting(env, nodeSettings.ledgerQueueBytes),

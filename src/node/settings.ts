@@ -16,6 +16,7 @@ import {
   wholeNumber,
 } from '../runtime/config/setting.ts';
 import { ConfigError } from '../runtime/start-error.ts';
+import { changesWaitingByDefault } from '../service/records/change-mutex.ts';
 import { defaultWaitingMax } from '../service/signatures/verifying-threads.ts';
 
 const serviceName = checked(
@@ -162,7 +163,8 @@ export const nodeSettings = {
     name: 'MEMORY_BUDGET_MIB',
     read: memoryBudget,
     whenUnset: 'a quarter of the memory or of the heap limit, whichever is smaller; at most 256',
-    meaning: 'What requests, answers, reads and streams may hold in memory together. Beyond it calls are `overloaded`.',
+    meaning:
+      'What requests, answers, reads, streams and queues may hold in memory together. Beyond it calls are `overloaded`.',
   },
   connectionsMax: {
     name: 'CONNECTIONS_MAX',
@@ -228,6 +230,13 @@ export const nodeSettings = {
     read: countBound(),
     default: '64',
     meaning: 'Runs of the sandbox that wait. Beyond it those of the address with most of them are `overloaded`.',
+  },
+  changesWaiting: {
+    name: 'CHANGES_WAITING',
+    read: countBound(),
+    default: String(changesWaitingByDefault),
+    meaning:
+      'Changes that wait for one record, and new webhook subscriptions or API keys that wait for one actor. Beyond it calls are `overloaded`.',
   },
   ledgerQueueMax: {
     name: 'LEDGER_QUEUE_MAX',

@@ -14,6 +14,13 @@ interface WaitingBound {
   readonly bound: string;
 }
 
+interface TakeOptions {
+  /** Aborts when the call of the operation ends. An operation that has not begun by then gives up its place. */
+  readonly signal?: AbortSignal | undefined;
+  /** Waits however many others do, for an operation that finishes what an earlier one has begun. */
+  readonly isUnbounded?: boolean;
+}
+
 /**
  * Runs one operation a key at a time, each kind in the order of the calls. The next one starts in a later iteration of
  * the event loop, so that the caller that was just answered can queue its next operation first.
@@ -30,11 +37,15 @@ export class KeyedMutex {
     this.#waiting = waiting;
   }
 
-  /** Runs `work` under the mutex. Throws LedgerError `overloaded` if too many operations wait for the key. */
-  async take<T>(key: string, kind: Kind, work: () => Promise<T>): Promise<T> {
+  /**
+   * Runs `work` under the mutex. Throws LedgerError `overloaded` if too many operations wait for the key, and
+   * `unavailable` if its call ends before `work` begins.
+   */
+  async take<T>(key: string, kind: Kind, work: () => Promise<T>, options: TakeOptions = {}): Promise<T> {
+    checkNotEnded(options.signal);
     const queue = this.#queues.get(key);
     if (queue === undefined) this.#queues.set(key, { claim: [], write: [], lastWasWrite: kind === 'write' });
-    else await this.#wait(queue, kind);
+    else await this.#wait(queue, kind, options);
     try {
       return await work();
     } finally {
@@ -47,11 +58,23 @@ export class KeyedMutex {
     return queue !== undefined && waitingIn(queue) > 0;
   }
 
-  #wait(queue: Queue, kind: Kind): Promise<void> {
-    if (this.#waiting === null || waitingIn(queue) < this.#waiting.max)
-      return new Promise((resolve) => queue[kind].push(resolve));
-    const message = 'Too many writes wait for this object; nothing was written, retry in a moment.';
-    throw new LedgerError('overloaded', message, { bound: this.#waiting.bound });
+  #wait(queue: Queue, kind: Kind, { signal, isUnbounded = false }: TakeOptions): Promise<void> {
+    if (this.#waiting !== null && !isUnbounded && waitingIn(queue) >= this.#waiting.max) {
+      const message = 'Too many writes wait for this object; nothing was written, retry in a moment.';
+      throw new LedgerError('overloaded', message, { bound: this.#waiting.bound });
+    }
+    return new Promise((resolve, reject) => {
+      const begin = (): void => {
+        signal?.removeEventListener('abort', leave);
+        resolve();
+      };
+      const leave = (): void => {
+        queue[kind].splice(queue[kind].indexOf(begin), 1);
+        reject(callEnded());
+      };
+      signal?.addEventListener('abort', leave, { once: true });
+      queue[kind].push(begin);
+    });
   }
 
   #passOn(key: string): void {
@@ -61,6 +84,11 @@ export class KeyedMutex {
       return;
     }
     setImmediate(() => {
+      // All may have left meanwhile.
+      if (waitingIn(queue) === 0) {
+        this.#queues.delete(key);
+        return;
+      }
       const writeNext = queue.claim.length === 0 || (queue.write.length > 0 && !queue.lastWasWrite);
       queue.lastWasWrite = writeNext;
       queue[writeNext ? 'write' : 'claim'].shift()?.();
@@ -70,4 +98,13 @@ export class KeyedMutex {
 
 function waitingIn(queue: Queue): number {
   return queue.claim.length + queue.write.length;
+}
+
+/** Throws `unavailable` once the signal of a call has aborted: to be called before the call writes anything. */
+export function checkNotEnded(signal: AbortSignal | undefined): void {
+  if (signal?.aborted) throw callEnded();
+}
+
+function callEnded(): LedgerError {
+  return new LedgerError('unavailable', 'The call ended before its write began; nothing was written, retry.');
 }

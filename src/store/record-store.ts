@@ -48,6 +48,8 @@ export type PutResult =
 export interface FindPage extends Omit<Page, 'from'> {
   /** The page starts after this (order, id), in the direction of reading, without it. */
   readonly after?: { readonly order: string; readonly id: string };
+  /** The page ends before this order. Not with `descending`. */
+  readonly before?: string;
 }
 
 export interface Swept {
@@ -79,10 +81,21 @@ export interface RecordStore {
   put(write: RecordWrite): Promise<PutResult>;
   /** Removes the record and its look-ups if it still has this version. Returns whether it did. */
   remove(kind: string, id: string, version: string): Promise<boolean>;
-  /** Returns records in the order of (order, id). `offset` skips records from where reading starts. */
+  /**
+   * Returns records in the order of (order, id). `offset` skips records from where reading starts. May throw
+   * TooManyDeleted.
+   */
   find(kind: string, lookup: LookupName, page: FindPage): Promise<FoundRecord[]>;
   /** Removes up to `limit` records that expired before `now` (ms since 1970), the oldest first. */
   sweep(now: number, limit: number): Promise<Swept>;
+}
+
+/** What a page would search holds too many deleted rows. A part of it (`before`) may not. */
+export class TooManyDeleted extends LedgerError {
+  constructor(cause: unknown) {
+    super('unavailable', 'The store cannot read this list now.', {}, cause);
+    this.name = 'TooManyDeleted';
+  }
 }
 
 /** The error of a put or removal that may or may not have been written. */

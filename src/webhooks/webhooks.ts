@@ -2,6 +2,7 @@ import type { CommitListener } from '../actors/ledger/commit-listener.ts';
 import { isoTime } from '../domain/values/time.ts';
 import { BackgroundLimiter, type BackgroundLimiterParts } from '../runtime/background-limiter.ts';
 import { type Clock, sleep } from '../runtime/clock/clock.ts';
+import type { MemoryBudget } from '../runtime/limits/memory-budget.ts';
 import type { Log } from '../runtime/telemetry/log.ts';
 import type { LedgerReading } from '../service/reading/ledger-reading.ts';
 import type { LinkStore } from '../service/reading/master-search.ts';
@@ -41,6 +42,7 @@ const masterCostMs = 0.03;
 export interface WebhookParts extends Omit<BackgroundLimiterParts, 'busyShare' | 'fullShare'> {
   readonly ledgers: LedgerStore;
   readonly records: RecordStore;
+  readonly memory: MemoryBudget;
   readonly reading: LedgerReading;
   readonly secrets: SecretBox;
   readonly poster: Poster;
@@ -75,12 +77,12 @@ export class Webhooks implements CommitListener, WebhookWork, AsyncDisposable {
 
   constructor(parts: WebhookParts) {
     this.#parts = parts;
-    const { ledgers, records, reading, secrets, poster, clock, log, meter, ownsShardOf, readBarrier } = parts;
+    const { ledgers, records, reading, memory, secrets, poster, clock, log, meter, ownsShardOf, readBarrier } = parts;
     const subscriptions = subscriptionsIn(records);
     const limiter = new BackgroundLimiter({ ...parts, busyShare, fullShare });
     const index = new SubscriptionIndex(ledgers, (ledgerId) => this.#tail.wake(ledgerId));
     const writes = new InFlightWrites(() => clock.now());
-    const deliveries = deliveriesIn(records, () => clock.now());
+    const deliveries = deliveriesIn(records, () => clock.now(), memory);
     const shared = { ledgers, deliveries, index, limiter, clock, log, ownsShardOf };
     this.#limiter = limiter;
     this.#index = index;
@@ -114,7 +116,7 @@ export class Webhooks implements CommitListener, WebhookWork, AsyncDisposable {
     });
     const links = throttledLinks(ledgers, limiter, (ledgerId) => this.#tail.position(ledgerId));
     const attemptParts = {
-      bodies: new EventBodies(ledgers),
+      bodies: new EventBodies(ledgers, memory),
       secrets,
       poster,
       clock,
@@ -124,6 +126,7 @@ export class Webhooks implements CommitListener, WebhookWork, AsyncDisposable {
     };
     this.#sender = new Sender({
       ...shared,
+      memory,
       subscription: (id) => index.get(id),
       position: (ledgerId) => this.#tail.position(ledgerId),
       attempt: (subscription, delivery) => attempt(attemptParts, subscription, delivery),

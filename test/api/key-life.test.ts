@@ -1,7 +1,18 @@
 import { expect, test } from 'vitest';
 import { nodeForTests } from '../support/node-for-tests.ts';
-import { append, eventsOf, newKeyPair, newMaster, newOrder, newParty, type Party } from '../support/parties.ts';
+import { newOrganization } from '../support/organizations.ts';
+import {
+  append,
+  eventsOf,
+  newDevice,
+  newKeyPair,
+  newMaster,
+  newOrder,
+  newParty,
+  type Party,
+} from '../support/parties.ts';
 import { done, expectRefused, type Fields, rest, shape } from '../support/parties-rest.ts';
+import { runNode } from '../support/running-node.ts';
 
 const { base } = await nodeForTests();
 
@@ -150,5 +161,33 @@ test('no append under a key is accepted after the answer to its revocation, whil
       expect(String(event.created_at) < end).toBe(true);
     }
     expectRefused(await append(master, signer, 'NOTED', { round, late: true }), 401, 'signing_key_revoked');
+  }
+});
+
+test('a node refuses changes beyond CHANGES_WAITING of what too many calls change at once', async () => {
+  await using small = await runNode({ env: { CHANGES_WAITING: '1' } });
+  const party = await newParty(small.base, { keyed: true });
+  const { organizationId } = await newOrganization(small.base, party);
+  const device = { headers: (await newDevice(small.base)).headers };
+  const calls = [
+    ['PATCH', `${keysPath(party)}/key-1/prefer`, party],
+    ['PATCH', `/v1/organizations/${organizationId}/enrich`, party, { city: 'Ulm' }],
+    ['PATCH', '/v1/entities/arl-gate', { ...device, body: { require_arl: true } }],
+    ['POST', '/v1/developer/keys', party, { name: 'another' }],
+    ['POST', '/v1/webhooks', party, { url: 'https://hooks.example/' }],
+  ] as const;
+  for (const [method, path, by, body] of calls) {
+    const refused = [];
+    // How many come at once depends on the machine.
+    for (let round = 0; round < 10 && refused.length === 0; round++) {
+      const answers = await Promise.all(Array.from({ length: 20 }, () => rest(small.base, method, path, by, body)));
+      refused.push(...answers.filter(({ status }) => status >= 300));
+      expect(refused.length).toBeLessThan(answers.length);
+    }
+    expect(refused, path).not.toEqual([]);
+    for (const answer of refused) {
+      expectRefused(answer, 503, 'overloaded');
+      expect(answer.body.error).toMatchObject({ details: { bound: 'CHANGES_WAITING' } });
+    }
   }
 });

@@ -16,7 +16,7 @@ test('SIGTERM ends a node in time although nobody reads its stdout and stderr', 
   expect(tookMs).toBeLessThan(bound(9_000));
 }, 60_000);
 
-test('a second signal ends a node at once although output waits to be read', async () => {
+test('a second signal later ends a node at once although output waits to be read', async () => {
   await using node = await startNodeProcess({ DATA_DIR: `${dir}/twice`, LOG_LEVEL: 'info' });
   node.child.stdout?.pause();
   await leaveLines(node);

@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync } from 'node:fs';
 import { connect } from 'node:net';
@@ -6,13 +7,21 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Message } from '@bufbuild/protobuf';
 import { status } from '@grpc/grpc-js';
 import { expect, test } from 'vitest';
+import { sharedKeys } from '../../cluster/local/shared-keys.ts';
 import { grpcClient } from '../support/grpc-client.ts';
 import { watchHost } from '../support/host-watch.ts';
-import { startNodeProcess, stopWhileStarting } from '../support/node-process.ts';
+import {
+  clusterMain,
+  furtherSignalMs,
+  runToEnd,
+  startNodeProcess,
+  stopWhileStarting,
+} from '../support/node-process.ts';
 import { startNpmScript } from '../support/npm-script.ts';
 import { append, eventsOf, newMaster, newOrder } from '../support/parties.ts';
 import type { Fields } from '../support/parties-rest.ts';
 import { openStream, outcomeOf, type StreamOutcome, streamed } from '../support/parties-stream.ts';
+import { openTextSocket, parts } from '../support/raw-http.ts';
 import { runNode, suiteDir } from '../support/running-node.ts';
 
 const root = suiteDir();
@@ -25,6 +34,31 @@ test('SIGTERM during a start exits with 0 before the announcement and leaves a s
   await using node = await runNode({ dataDir: DATA_DIR });
   await newOrder(node.base);
 });
+
+/** Process 1 of a container never gets a signal that it does not handle. Any other process is ended by the signal. */
+const unshare = ['unshare', '--pid', '--fork', '--mount-proc'];
+const asProcess1 = spawnSync('unshare', [...unshare.slice(1), 'true']).status === 0 ? unshare : [];
+/** A cluster whose stores do not answer. */
+const noStores = {
+  ...sharedKeys(freshDir()),
+  REDIS_URL: 'redis://127.0.0.1:1',
+  CASSANDRA_CONTACT_POINTS: '127.0.0.1:1',
+  START_WAIT_MS: '60000',
+  LOG_LEVEL: 'silent',
+};
+
+test.each([
+  ['a node', undefined, {}],
+  ['a node of a cluster', clusterMain, noStores],
+])(
+  'SIGTERM to %s that has not loaded the service yet is not lost, and the exit code is 0',
+  async (_, main, env) => {
+    const NODE_OPTIONS = `--import=${new URL('../support/stop-at-load.ts', import.meta.url)}`;
+    const end = await runToEnd({ DATA_DIR: freshDir(), NODE_OPTIONS, ...env }, main, [], asProcess1);
+    expect(end).toEqual({ code: 0, stdout: '', stderr: '' });
+  },
+  40_000,
+);
 
 test('SIGTERM finishes the calls in flight, refuses further ones, and exits with 0', async () => {
   const DATA_DIR = freshDir();
@@ -119,7 +153,7 @@ test('SIGTERM right after the announcement exits with 0', async () => {
   expect(await node.terminate()).toMatchObject({ code: 0, stderr: '' });
 });
 
-test('a second signal ends a node at once', async () => {
+test('a second signal later ends a node at once', async () => {
   const node = await startNodeProcess({ DATA_DIR: freshDir() });
   const { port } = new URL(node.base);
   const half = connect(Number(port), '127.0.0.1');
@@ -129,7 +163,7 @@ test('a second signal ends a node at once', async () => {
   );
   await delay(100);
   node.child.kill('SIGTERM');
-  await delay(200);
+  await delay(furtherSignalMs);
   const [host, begun] = [watchHost(), performance.now()];
   node.child.kill('SIGTERM');
   expect(await node.ended).toMatchObject({ code: 1, stderr: '' });
@@ -145,6 +179,20 @@ test('SIGTERM to npm start stops npm and the node', async () => {
   expect((await fetch(health)).status).toBe(200);
   expect(await npm.terminate()).toEqual([0, null]);
   await expect(fetch(health)).rejects.toThrow();
+});
+
+test('Ctrl-C under npm start, which reaches the node twice, finishes the call in flight and exits with 0', async () => {
+  const ports = { HOST: '127.0.0.1', PORT: '0', GRPC_PORT: '0', OPS_PORT: '0', DATA_DIR: freshDir() };
+  await using npm = startNpmScript('start', { ...process.env, ...ports });
+  await expect.poll(() => npm.said(), { timeout: 40_000 }).toContain('try it');
+  const call = openTextSocket(Number(/REST +\S+:(\d+)\/v1/.exec(npm.said())?.[1]));
+  call.write('POST /v1/actors HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{');
+  await delay(100);
+  const ended = npm.interrupt();
+  await delay(100);
+  call.write('}');
+  expect(await ended).toEqual([0, null]);
+  expect(parts(call.text)).toMatchObject({ status: 200 });
 });
 
 test('SIGTERM to npm run cluster:local stops npm and the process that it started', async () => {

@@ -27,7 +27,7 @@ await describeOnCassandra('Access histories that several nodes write', (address)
     requestId: `request-${atMs}`,
   });
   const hourMs = 60 * 60 * 1000;
-  /** Blocks that overlap, one within another, in any order, over the end of an hour too. */
+  /** Blocks that overlap, one within another, in any order, over the end of a second and of an hour too. */
   const blocks = [
     [1, 100],
     [2, 3, 7],
@@ -36,6 +36,8 @@ await describeOnCassandra('Access histories that several nodes write', (address)
     [hourMs - 1, hourMs + 5],
     [hourMs - 3, hourMs, hourMs + 9],
     [6],
+    [990, 1_001, 1_500],
+    [995, 999, 1_000],
   ];
   const all = blocks.flat().sort((left, right) => left - right);
 

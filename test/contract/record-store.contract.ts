@@ -123,6 +123,11 @@ export function recordContract(stores: () => OpenStores, factory: StoreFactory):
       'b1',
       'a1',
     ]);
+    expect(await found(kind, list, { limit: 9, before: '2' })).toEqual(['a1', 'b1', 'a1!']);
+    expect(await found(kind, list, { limit: 9, after: { order: '1', id: 'a1' }, before: '2' })).toEqual(['b1', 'a1!']);
+    expect(await found(kind, list, { limit: 1, after: { order: '1', id: 'a1' }, before: '2' })).toEqual(['b1']);
+    expect(await found(kind, list, { limit: 9, before: '1' })).toEqual([]);
+    expect(await found(kind, list, { limit: 9, after: { order: '2', id: '' }, before: '2!' })).toEqual(['a2']);
     expect(await found(kind, list, { limit: 9, after: { order: 'x'.repeat(9000), id: '' } })).toEqual([]);
     expect(await found(kind, list, { limit: 0 })).toEqual([]);
     expect(await found(kind, { name: 'n', value: 'W' })).toEqual([]);

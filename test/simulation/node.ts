@@ -4,6 +4,7 @@ import type { PlacementTimings } from '../../cluster/placement/timings.ts';
 import { BatchWindow } from '../../src/actors/batching/batch-window.ts';
 import { batchLimits } from '../../src/actors/bounds.ts';
 import { DeadlineWatch } from '../../src/actors/inbox/deadline-watch.ts';
+import { SaveQueue } from '../../src/actors/ledger/save-queue.ts';
 import type { SigningKeys } from '../../src/actors/ledger/signing-keys.ts';
 import type { ActorMeter } from '../../src/actors/meter.ts';
 import { Directory } from '../../src/actors/routing/directory.ts';
@@ -154,6 +155,7 @@ export class SimulatedNode {
       meter: actorMeter(counts),
       batches: new BatchWindow(clock, batchLimits.commitsApart),
       deadlines: new DeadlineWatch(clock),
+      saves: new SaveQueue(clock),
       self: this.id,
       shardCount,
       placement,

@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
+import { sameRequestMs } from '../../src/cli/terminal/stop-signals.ts';
 import { compileCache } from './compile-cache.ts';
 
 const MAIN = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
@@ -70,6 +71,9 @@ function begin(env: ProcessEnvironment, main: string, args: readonly string[], u
   return { child, ended, signal, said: () => stdout + stderr };
 }
 
+/** Milliseconds after which a further signal is a request of its own, also to a busy node. */
+export const furtherSignalMs = sameRequestMs + 500;
+
 /** Longer than anything that is run to its end may take. */
 const endMaxMs = 30_000;
 
@@ -81,13 +85,14 @@ async function endOf({ ended, signal }: ReturnType<typeof begin>): Promise<Proce
   return end;
 }
 
-/** Runs a program of the project to its end. */
+/** Runs a program of the project to its end. `under` is a command to run it with. */
 export function runToEnd(
   env: ProcessEnvironment,
   main: string = MAIN,
   args: readonly string[] = [],
+  under: readonly string[] = [],
 ): Promise<ProcessEnd> {
-  return endOf(begin(env, main, args));
+  return endOf(begin(env, main, args, under));
 }
 
 /** Starts a node and sends it SIGTERM as soon as `isUnderWay`; how it ended. */

@@ -1,6 +1,7 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { watchHost } from './host-watch.ts';
 import { isNightly } from './nightly.ts';
-import type { NodeProcess } from './node-process.ts';
+import { furtherSignalMs, type NodeProcess } from './node-process.ts';
 
 /** More lines than a pipe holds, which is some 300. */
 const manyCalls = isNightly ? 1_500 : 700;
@@ -11,11 +12,19 @@ export async function leaveLines({ base }: Pick<NodeProcess, 'base'>, count = ma
     await Promise.all(Array.from({ length: 50 }, async () => (await fetch(`${base}/v1/nothing`)).arrayBuffer()));
 }
 
-/** Sends the signals, and resolves when the node has ended, which reading what it said must not bring about. */
+/**
+ * Sends the signals, each as a request of its own. Resolves when the node has ended, which reading what it said must
+ * not bring about. `tookMs` counts from the last signal.
+ */
 export async function endUnread({ child }: Pick<NodeProcess, 'child'>, ...signals: readonly NodeJS.Signals[]) {
-  const [host, begun] = [watchHost(), performance.now()];
+  const host = watchHost();
+  let begun = 0;
   const exit = new Promise<number | null>((resolve) => child.once('exit', (code) => resolve(code)));
-  for (const signal of signals) child.kill(signal);
+  for (const [index, signal] of signals.entries()) {
+    if (index > 0) await delay(furtherSignalMs);
+    begun = performance.now();
+    child.kill(signal);
+  }
   const code = await exit;
   return { code, tookMs: performance.now() - begun, bound: (ms: number) => host.bound(ms) };
 }

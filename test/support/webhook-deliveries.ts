@@ -2,7 +2,7 @@ import { isoTime } from '../../src/domain/values/time.ts';
 import { type Deliveries, deliveriesIn } from '../../src/service/webhooks/deliveries.ts';
 import { blockKind } from '../../src/service/webhooks/delivery-block.ts';
 import { type DeliveryRecord, deliveryIdOf } from '../../src/service/webhooks/delivery-record.ts';
-import type { PendingDelivery } from '../../src/service/webhooks/due-deliveries.ts';
+import type { HeldDelivery } from '../../src/service/webhooks/due-deliveries.ts';
 import type { Lookup, RecordStore, RecordWrite } from '../../src/store/record-store.ts';
 import { ManualClock } from './clock.ts';
 import { MemoryRecordStore } from './memory-store/record-store.ts';
@@ -13,7 +13,7 @@ export const subscriptionId = '0199aaaa-0000-7000-8000-000000000001';
 export const ledgerId = '0199bbbb-0000-7000-8000-00000000000a';
 export const startMs = Date.UTC(2026, 10, 21);
 
-type Answer = (pending: PendingDelivery, nowMs: number) => DeliveryRecord;
+type Answer = (pending: HeldDelivery, nowMs: number) => DeliveryRecord;
 
 export const delivered: Answer = ({ delivery }, nowMs) => ({
   ...delivery,
@@ -24,7 +24,7 @@ export const delivered: Answer = ({ delivery }, nowMs) => ({
   deliveredAt: isoTime(nowMs),
 });
 
-export const retried = ({ delivery }: PendingDelivery, atMs: number): DeliveryRecord => ({
+export const retried = ({ delivery }: HeldDelivery, atMs: number): DeliveryRecord => ({
   ...delivery,
   attempts: delivery.attempts + 1,
   lastError: 'No.',
@@ -45,7 +45,7 @@ export interface DeliveryRig {
   recordAt(eventMs: number, count: number): Promise<string[]>;
   /** A delivery that the owner asks for. */
   ask(): Promise<string>;
-  pending(): Promise<readonly PendingDelivery[]>;
+  pending(): Promise<readonly HeldDelivery[]>;
   sendAll(answer: Answer): Promise<void>;
   /** Calls this once, before the next removal of a record. */
   beforeRemoval(happens: () => Promise<void>): void;

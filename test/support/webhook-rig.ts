@@ -3,6 +3,7 @@ import type { Directory } from '../../src/actors/routing/directory.ts';
 import type { LedgerEvent } from '../../src/domain/event/event.ts';
 import type { Command } from '../../src/domain/ledger/command.ts';
 import { uuidV7 } from '../../src/domain/values/uuid.ts';
+import { MemoryBudget } from '../../src/runtime/limits/memory-budget.ts';
 import { createLog } from '../../src/runtime/telemetry/log.ts';
 import type { Call } from '../../src/service/calls/call.ts';
 import { LedgerReading } from '../../src/service/reading/ledger-reading.ts';
@@ -60,6 +61,7 @@ export interface WebhookRig {
   /** By URL. All others answer 200. */
   readonly receivers: Map<string, Receiver>;
   readonly webhooks: Webhooks;
+  readonly memory: MemoryBudget;
   readonly api: ReturnType<typeof webhookService>;
   readonly directory: Directory;
   call(actorId: string): Call;
@@ -107,6 +109,7 @@ export interface WebhookRigOptions {
   /** Change the stores that webhooks see. */
   readonly wrapLedgers?: (inner: LedgerStore) => LedgerStore;
   readonly wrapRecords?: (inner: RecordStore) => RecordStore;
+  readonly memoryBytes?: number;
   readonly utilization?: () => number;
   readonly monotonicMs?: () => number;
   readonly secretsKey?: Buffer;
@@ -134,10 +137,12 @@ export function webhookRig(options: WebhookRigOptions = {}): WebhookRig {
   const secretsKey = options.secretsKey ?? randomBytes(32);
   const secrets = createSecretBox(secretsKey, randomBytes);
   const reading = new LedgerReading(ledgers, () => clock.now());
+  const memory = new MemoryBudget(options.memoryBytes ?? 1024 * 1024 * 1024);
   const webhooks = new Webhooks({
     ledgers: seenLedgers,
     records: seenRecords,
     reading,
+    memory,
     secrets,
     clock,
     log: createLog('info', { write: (line) => void logged.push(line) }),
@@ -223,6 +228,7 @@ export function webhookRig(options: WebhookRigOptions = {}): WebhookRig {
     secretsKey,
     receivers,
     webhooks,
+    memory,
     api,
     directory,
     call,

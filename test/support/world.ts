@@ -3,6 +3,7 @@ import { BatchWindow } from '../../src/actors/batching/batch-window.ts';
 import { batchLimits } from '../../src/actors/bounds.ts';
 import { DeadlineWatch } from '../../src/actors/inbox/deadline-watch.ts';
 import { LedgerActor, type LedgerActorParts } from '../../src/actors/ledger/ledger-actor.ts';
+import { SaveQueue } from '../../src/actors/ledger/save-queue.ts';
 import type { ActorKeys, KeyLife, SigningKeys } from '../../src/actors/ledger/signing-keys.ts';
 import type { ActorMeter, DoubtfulBatch } from '../../src/actors/meter.ts';
 import { Directory, type DirectoryParts } from '../../src/actors/routing/directory.ts';
@@ -227,10 +228,11 @@ export interface Rig {
 }
 
 /** What the actors of one node share. */
-function nodeParts(clock: ManualClock): Pick<LedgerActorParts, 'batches' | 'deadlines'> {
+function nodeParts(clock: ManualClock): Pick<LedgerActorParts, 'batches' | 'deadlines' | 'saves'> {
   return {
     batches: new BatchWindow(clock, { ...batchLimits.commitsApart, maxDelayMs: 0 }),
     deadlines: new DeadlineWatch(clock),
+    saves: new SaveQueue(clock),
   };
 }
 

@@ -2,14 +2,7 @@ import { LedgerError } from '../../domain/errors.ts';
 import { parseRow } from '../../domain/event/row.ts';
 import { emptyLedger, type LedgerState, ledgerFoldVersion, ledgerStateJson } from '../../domain/ledger/ledger-state.ts';
 import { type Clock, sleep } from '../../runtime/clock/clock.ts';
-import {
-  type Claim,
-  Fenced,
-  type LedgerStore,
-  OutcomeUnknown,
-  type Snapshot,
-  StoreStopped,
-} from '../../store/ledger-store.ts';
+import { type Claim, Fenced, OutcomeUnknown, type Snapshot, StoreStopped } from '../../store/ledger-store.ts';
 import { settleRestMaxMs } from '../bounds.ts';
 import { outcomeUnknown } from '../inbox/refusals.ts';
 import type { ActorMeter, ClaimReason } from '../meter.ts';
@@ -18,13 +11,12 @@ import type { DecidedBatch } from './decide-batch.ts';
 import { loadLedger } from './ledger-loading.ts';
 import { LoadedMasters } from './loaded-masters.ts';
 import { checkRows } from './row-check.ts';
-import { SnapshotSaving } from './snapshot-saving.ts';
+import { type SavingParts, SnapshotSaving } from './snapshot-saving.ts';
 
 /** stands: the batch is in the log. fenced, not_written: nothing of it is or will be in the log. */
 export type WriteResult = 'stands' | 'fenced' | 'not_written';
 
-interface CommittedLedgerParts {
-  readonly store: LedgerStore;
+interface CommittedLedgerParts extends SavingParts {
   readonly clock: Clock;
   readonly meter: ActorMeter;
   readonly checksRows?: boolean;
@@ -47,8 +39,8 @@ export class CommittedLedger {
   constructor(ledgerId: string, parts: CommittedLedgerParts) {
     this.#ledgerId = ledgerId;
     this.#parts = parts;
-    this.#masters = new LoadedMasters(parts.store, ledgerId);
-    this.#saving = new SnapshotSaving(parts.store, ledgerId, -1);
+    this.#masters = new LoadedMasters(parts, ledgerId);
+    this.#saving = new SnapshotSaving(parts, ledgerId, -1);
   }
 
   get claim(): Claim | null {
@@ -70,7 +62,7 @@ export class CommittedLedger {
     const claim = await this.#parts.store.claim(this.#ledgerId);
     this.#parts.meter.claimed(reason);
     const { state, snapshotSeq } = await loadLedger(this.#parts.store, this.#ledgerId, claim.head);
-    this.#saving = new SnapshotSaving(this.#parts.store, this.#ledgerId, snapshotSeq);
+    this.#saving = new SnapshotSaving(this.#parts, this.#ledgerId, snapshotSeq);
     this.#claim = claim;
     this.#state = state;
     this.#parts.meter.activated((this.#parts.clock.now() - started) / 1_000);
@@ -80,7 +72,7 @@ export class CommittedLedger {
   forget(): void {
     this.#claim = null;
     this.#state = emptyLedger;
-    this.#masters = new LoadedMasters(this.#parts.store, this.#ledgerId);
+    this.#masters = new LoadedMasters(this.#parts, this.#ledgerId);
   }
 
   /** Has the store confirm that claim and state still stand. Refusals rest on it. */
@@ -161,7 +153,7 @@ export class CommittedLedger {
     this.#parts.meter.unknownOutcome(resolution, { ledgerId, seq, events, requestIds, cause });
   }
 
-  /** Saves snapshots that are due, and removes masters from memory if there are too many. */
+  /** Has snapshots saved that are due, and removes masters from memory if there are too many. */
   tidy(batch: DecidedBatch): void {
     const state = this.#state;
     void this.#saving.saveWhenDue(state.seq, () => snapshotOf(state));
@@ -169,11 +161,12 @@ export class CommittedLedger {
     this.#masters.trim();
   }
 
-  async saveWhenLeaving(): Promise<void> {
+  /** Begins no save at or after `beginBefore`, ms since 1970. */
+  async saveWhenLeaving(beginBefore?: number): Promise<void> {
     const state = this.#state;
     await Promise.all([
-      this.#saving.saveWhenLeaving(state.seq, () => snapshotOf(state)),
-      this.#masters.saveWhenLeaving(),
+      this.#saving.saveWhenLeaving(state.seq, () => snapshotOf(state), beginBefore),
+      this.#masters.saveWhenLeaving(beginBefore),
     ]);
   }
 }

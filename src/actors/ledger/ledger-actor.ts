@@ -3,10 +3,10 @@ import { parseRow } from '../../domain/event/row.ts';
 import type { Command } from '../../domain/ledger/command.ts';
 import type { AuthoritySigner } from '../../domain/ledger/seal.ts';
 import { type Clock, sleep } from '../../runtime/clock/clock.ts';
-import type { Claim, LedgerStore } from '../../store/ledger-store.ts';
+import type { Claim } from '../../store/ledger-store.ts';
 import type { BatchDelay, BatchWindow } from '../batching/batch-window.ts';
 import { FenceBackoff } from '../batching/fence-backoff.ts';
-import { mailboxLimits } from '../bounds.ts';
+import { mailboxLimits, snapshotsLeavingMaxMs } from '../bounds.ts';
 import { CommandQueue } from '../inbox/command-queue.ts';
 import type { DeadlineWatch } from '../inbox/deadline-watch.ts';
 import type { MailboxLimits } from '../inbox/mailbox.ts';
@@ -20,9 +20,9 @@ import type { CommitListener } from './commit-listener.ts';
 import { CommittedLedger, type WriteResult } from './committed-ledger.ts';
 import { BatchFailed, type CommandResult, type DecidedBatch, decideBatch } from './decide-batch.ts';
 import type { SigningKeys } from './signing-keys.ts';
+import type { SavingParts } from './snapshot-saving.ts';
 
-export interface LedgerActorParts {
-  readonly store: LedgerStore;
+export interface LedgerActorParts extends SavingParts {
   readonly keys: SigningKeys;
   readonly authority: () => AuthoritySigner;
   readonly clock: Clock;
@@ -113,18 +113,21 @@ export class LedgerActor {
     return true;
   }
 
-  /** Removes the actor from memory once every submitted command is answered. */
+  /**
+   * Removes the actor from memory once every submitted command is answered. Commands may wait for the end of a
+   * hand-over, so snapshots that cannot be saved soon are left out.
+   */
   async close(): Promise<void> {
     this.#isClosing = true;
     this.#delay?.end();
     while (this.#work !== null) await this.#work;
-    await this.#leave();
+    await this.#leave(this.#parts.clock.now() + snapshotsLeavingMaxMs);
   }
 
-  async #leave(): Promise<void> {
+  async #leave(saveBefore?: number): Promise<void> {
     if (this.#stopped) return;
     this.#stopped = true;
-    await this.#ledger.saveWhenLeaving();
+    await this.#ledger.saveWhenLeaving(saveBefore);
   }
 
   async #run(): Promise<void> {

@@ -1,21 +1,21 @@
-import type { LedgerStore } from '../../store/ledger-store.ts';
 import { mastersInMemoryMax } from '../bounds.ts';
 import { MasterActor } from './master-actor.ts';
+import type { SavingParts } from './snapshot-saving.ts';
 
 /** The masters of one ledger that are in memory. The least recently used one leaves first. */
 export class LoadedMasters {
-  readonly #store: LedgerStore;
+  readonly #parts: SavingParts;
   readonly #ledgerId: string;
   readonly #masters = new Map<string, MasterActor>();
 
-  constructor(store: LedgerStore, ledgerId: string) {
-    this.#store = store;
+  constructor(parts: SavingParts, ledgerId: string) {
+    this.#parts = parts;
     this.#ledgerId = ledgerId;
   }
 
   async get(masterId: string): Promise<MasterActor> {
     const held = this.#masters.get(masterId);
-    const loaded = held ?? (await MasterActor.load(this.#store, this.#ledgerId, masterId));
+    const loaded = held ?? (await MasterActor.load(this.#parts, this.#ledgerId, masterId));
     // Moves it to the end of the order in which masters leave.
     this.#masters.delete(masterId);
     this.#masters.set(masterId, loaded);
@@ -31,7 +31,7 @@ export class LoadedMasters {
     }
   }
 
-  async saveWhenLeaving(): Promise<void> {
-    await Promise.all(Array.from(this.#masters.values(), (master) => master.saveWhenLeaving()));
+  async saveWhenLeaving(beginBefore?: number): Promise<void> {
+    await Promise.all(Array.from(this.#masters.values(), (master) => master.saveWhenLeaving(beginBefore)));
   }
 }

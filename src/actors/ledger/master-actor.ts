@@ -13,7 +13,7 @@ import { charsOf, pageCharsMax } from '../../store/pages.ts';
 import { replayPageEvents } from '../bounds.ts';
 import { BrokenChain, checkStored, readStored } from './broken-chain.ts';
 import { isOfLog, readSnapshot } from './ledger-loading.ts';
-import { SnapshotSaving } from './snapshot-saving.ts';
+import { type SavingParts, SnapshotSaving } from './snapshot-saving.ts';
 
 /**
  * One master, for its ledger's actor.
@@ -38,9 +38,10 @@ export class MasterActor {
    * Loads the newest state from snapshot and log. If the ledger's claim was lost, the state may be ahead of the
    * ledger's: a batch decided with it does not stand. Throws BrokenChain.
    */
-  static async load(store: LedgerStore, ledgerId: string, masterId: string): Promise<MasterActor> {
+  static async load(parts: SavingParts, ledgerId: string, masterId: string): Promise<MasterActor> {
+    const { store } = parts;
     let state = await fromSnapshot(store, ledgerId, masterId);
-    const saving = new SnapshotSaving(store, masterId, state?.masterSeq ?? -1);
+    const saving = new SnapshotSaving(parts, masterId, state?.masterSeq ?? -1);
     for (;;) {
       const from: number = state === null ? 0 : state.seq + 1;
       const asked = { from, limit: replayPageEvents, charsMax: pageCharsMax };
@@ -84,9 +85,10 @@ export class MasterActor {
     if (state !== null) await this.#saving.saveWhenDue(state.masterSeq, () => snapshotOf(state));
   }
 
-  async saveWhenLeaving(): Promise<void> {
+  /** Begins no save at or after `beginBefore`, ms since 1970. */
+  async saveWhenLeaving(beginBefore?: number): Promise<void> {
     const state = this.#state;
-    if (state !== null) await this.#saving.saveWhenLeaving(state.masterSeq, () => snapshotOf(state));
+    if (state !== null) await this.#saving.saveWhenLeaving(state.masterSeq, () => snapshotOf(state), beginBefore);
   }
 }
 

@@ -1,20 +1,26 @@
 import type { LedgerStore, Snapshot } from '../../store/ledger-store.ts';
 import { snapshotEveryEvents, snapshotRetryEvents, snapshotWhenLeavingEvents } from '../bounds.ts';
+import type { SaveQueue } from './save-queue.ts';
+
+export interface SavingParts {
+  readonly store: LedgerStore;
+  readonly saves: SaveQueue;
+}
 
 /**
- * Decides when the state of a ledger or master is saved. A place counts its own events: seq, or master_seq. Nobody
- * waits for a save: one that fails does not reject, also if the state is too large to be made a text.
+ * Decides when the state of a ledger or master is saved. A place counts its own events: seq, or master_seq. A save that
+ * fails does not reject, also if the state is too large to be made a text.
  */
 export class SnapshotSaving {
-  readonly #store: LedgerStore;
+  readonly #parts: SavingParts;
   readonly #owner: string;
-  /** The place of the newest snapshot, stored or being stored; -1: none. */
+  /** The place of the newest snapshot, stored or being saved; -1: none. */
   #saved: number;
   /** After a failure: the first place to try again. */
   #retryAt = 0;
 
-  constructor(store: LedgerStore, owner: string, saved: number) {
-    this.#store = store;
+  constructor(parts: SavingParts, owner: string, saved: number) {
+    this.#parts = parts;
     this.#owner = owner;
     this.#saved = saved;
   }
@@ -24,15 +30,18 @@ export class SnapshotSaving {
     if (place - this.#saved >= snapshotEveryEvents && place >= this.#retryAt) await this.#save(place, snapshot);
   }
 
-  async saveWhenLeaving(place: number, snapshot: () => Snapshot): Promise<void> {
-    if (place - this.#saved >= snapshotWhenLeavingEvents) await this.#save(place, snapshot);
+  /** Begins no save at or after `beginBefore`, ms since 1970. */
+  async saveWhenLeaving(place: number, snapshot: () => Snapshot, beginBefore?: number): Promise<void> {
+    if (place - this.#saved >= snapshotWhenLeavingEvents) await this.#save(place, snapshot, beginBefore);
   }
 
-  async #save(place: number, snapshot: () => Snapshot): Promise<void> {
+  async #save(place: number, snapshot: () => Snapshot, beginBefore = Number.POSITIVE_INFINITY): Promise<void> {
+    const { store, saves } = this.#parts;
     const before = this.#saved;
     this.#saved = place;
     try {
-      await this.#store.saveSnapshot(this.#owner, snapshot());
+      const storeIt = (made: Snapshot) => store.saveSnapshot(this.#owner, made);
+      await saves.run(this.#owner, { snapshot, store: storeIt, beginBefore });
     } catch {
       // Without the snapshot the next replay is only longer.
       if (this.#saved === place) this.#saved = before;

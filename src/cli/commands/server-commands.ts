@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { hearStopSignals } from '../terminal/stop-signals.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 import { addLogCommands } from './log-arguments.ts';
 
@@ -13,9 +14,10 @@ export function addServerCommands(program: Command, terminal: Terminal): void {
     .command('serve')
     .description('Run a node with everything in DATA_DIR, until SIGTERM. Settings come from the environment.')
     .action(async () => {
+      const signals = hearStopSignals(process);
       const { serve } = await import('../serve.ts');
       // Anything left open, for example output that nobody reads, must not hold the process.
-      process.exit(await serve(terminal.env));
+      process.exit(await serve(terminal.env, signals));
     });
 
   program

@@ -1,3 +1,11 @@
+/**
+ * Milliseconds. Further signals this soon after the first one are the same request. Ctrl-C under npm is two signals:
+ * the terminal sends SIGINT to npm and to its child process, and npm forwards its own to the child process. That takes
+ * npm a few milliseconds, and some hundred on a busy machine. A user who repeats Ctrl-C because a stop takes long does
+ * so later.
+ */
+export const sameRequestMs = 500;
+
 interface StoppableProcess {
   on(event: 'SIGTERM' | 'SIGINT', heard: () => void): unknown;
   exit(code: number): void;
@@ -8,17 +16,23 @@ export interface StopSignals {
   readonly stopped: Promise<void>;
   readonly isStopping: boolean;
   stop(): void;
+  /** Ends the process if it still runs `maxMs` after the stop was requested. Call it once. */
+  endWithin(maxMs: number): void;
   /** The exit code if the process ends before the stop is complete. 1 unless it is set. */
   exitCode: number;
 }
 
 /**
- * Handles SIGTERM and SIGINT from now on. The first signal asks for a stop. A second one ends the process at once, and
- * so does a stop that takes longer than `maxMs`. Nothing that was answered is lost by that.
+ * Handles SIGTERM and SIGINT from now on. The first signal asks for a stop. A further one that comes later than
+ * `sameRequestMs` ends the process at once. Nothing that was answered is lost by that.
+ *
+ * A program calls it before it loads anything large, so this file imports nothing: as process 1 of a container, a
+ * program never gets a signal that it did not handle when the signal was sent.
  */
-export function hearStopSignals(process: StoppableProcess, maxMs: number): StopSignals {
+export function hearStopSignals(process: StoppableProcess): StopSignals {
   const { promise: stopped, resolve } = Promise.withResolvers<void>();
-  let count = 0;
+  let wasHeard = false;
+  let endsAtOnce = false;
   const signals = {
     stopped,
     isStopping: false,
@@ -26,14 +40,18 @@ export function hearStopSignals(process: StoppableProcess, maxMs: number): StopS
     stop: () => {
       if (signals.isStopping) return;
       signals.isStopping = true;
-      setTimeout(() => process.exit(signals.exitCode), maxMs).unref();
       resolve();
     },
+    endWithin: (maxMs: number) =>
+      void stopped.then(() => setTimeout(() => process.exit(signals.exitCode), maxMs).unref()),
   };
   const hear = () => {
-    count += 1;
-    if (count > 1) process.exit(signals.exitCode);
-    else signals.stop();
+    if (endsAtOnce) process.exit(signals.exitCode);
+    if (wasHeard) return;
+    wasHeard = true;
+    // The immediate runs after the signals that came while the thread was busy.
+    setTimeout(() => setImmediate(() => (endsAtOnce = true)), sameRequestMs).unref();
+    signals.stop();
   };
   process.on('SIGTERM', hear);
   process.on('SIGINT', hear);

@@ -7,11 +7,14 @@ export type GrantScope = 'organization' | 'ledger' | 'master';
 
 type Access = 'read' | 'write';
 
-/** Of a ledger, organization or master at a time. As many grants, expired ones included, are held in memory. */
+/**
+ * Of a ledger, organization or master at a time. As many grants, expired ones included, are held in memory and in
+ * snapshots, as FoldedGrant: some 250 KB.
+ */
 export const delegatesMax = 1_000;
 /**
- * Bytes of `permissions` in canonical form. All of those grants hold them, in memory and in snapshots. Grants from
- * before this bound may have more.
+ * Bytes of `permissions` in canonical form. The log, and the cells and lines of grants, have them; no node holds them
+ * in memory. Grants from before this bound may have more.
  */
 export const permissionsBytesMax = 4 * 1024;
 
@@ -34,6 +37,14 @@ export type GrantTerms = Pick<Grant, 'role' | 'access' | 'expiresAt'>;
 
 export function grantTerms({ role, access, expiresAt }: Grant): GrantTerms {
   return { role, access, expiresAt };
+}
+
+/** What the fold of a ledger or master keeps of a grant. Of `permissions` that is `access`: nothing else decides. */
+export type FoldedGrant = Pick<Grant, 'linkId' | 'delegateActorId' | 'role' | 'access' | 'grantedAt' | 'expiresAt'>;
+
+export function foldedGrant(granted: LedgerEvent): FoldedGrant {
+  const { linkId, delegateActorId, role, access, grantedAt, expiresAt } = grantOf(granted);
+  return { linkId, delegateActorId, role, access, grantedAt, expiresAt };
 }
 
 /** The role of a grant that was asked for by its access (POST …/access). */
@@ -67,18 +78,13 @@ export function grantOf(granted: LedgerEvent): Grant {
     linkId: payload.link_id,
     delegateActorId: payload.delegate_actor_id,
     role: payload.role,
-    permissions: inOnePiece(canonicalJson(payload.permissions)),
+    permissions: canonicalJson(payload.permissions),
     access: grantAccess(payload.role, payload.permissions),
     grantedAt: payload.granted_at,
     expiresAt: payload.expires_at === undefined ? null : isoOf(payload.expires_at),
     grantedByActorId: granted.actorId ?? '',
     eventId: granted.id,
   };
-}
-
-/** canonicalJson joins its text of parts, which V8 keeps apart: they take up to 25 times the text while it is held. */
-function inOnePiece(text: string): string {
-  return JSON.parse(JSON.stringify(text)) as string;
 }
 
 /** The event keeps a time as it was sent; a grant has it in the ISO form that sorts as text. */

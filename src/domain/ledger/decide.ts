@@ -1,7 +1,7 @@
 import { LedgerError, notFound } from '../errors.ts';
 import type { ActorType, CommandKey } from '../event/event.ts';
 import type { LedgerFacts } from '../event/facts.ts';
-import { delegatesMax, type Grant, type GrantScope, holdsAt } from '../event/grant.ts';
+import { delegatesMax, type FoldedGrant, type GrantScope, holdsAt } from '../event/grant.ts';
 import {
   genesisPayload,
   grantedPayload,
@@ -141,7 +141,7 @@ function revoke(ledger: LedgerState, master: MasterState | null, command: Revoke
   return draft(command, revokedType[command.scope], payload, command.masterId);
 }
 
-function findGrant(grants: ReadonlyMap<string, Grant>, command: RevokeAccess): Grant | null {
+function findGrant(grants: ReadonlyMap<string, FoldedGrant>, command: RevokeAccess): FoldedGrant | null {
   if (command.delegateActorId !== null) return grants.get(command.delegateActorId) ?? null;
   for (const held of grants.values()) if (held.linkId === command.linkId) return held;
   return null;
@@ -153,7 +153,7 @@ function grantsAt(
   master: MasterState | null,
   command: { readonly scope: GrantScope; readonly actorId: string },
   at: string,
-): { grants: ReadonlyMap<string, Grant>; objectId: string } {
+): { grants: ReadonlyMap<string, FoldedGrant>; objectId: string } {
   if (command.scope === 'master') {
     const state = visibleMaster(ledger, master, command.actorId, at, 'owner');
     return { grants: state.grants, objectId: state.facts.masterId };

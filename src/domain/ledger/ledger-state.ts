@@ -1,10 +1,10 @@
 import type { LedgerEvent } from '../event/event.ts';
 import { type LedgerFacts, ledgerFacts } from '../event/facts.ts';
-import { delegatesMax, type Grant, grantOf, holdsAt } from '../event/grant.ts';
+import { delegatesMax, type FoldedGrant, foldedGrant, holdsAt } from '../event/grant.ts';
 import { closedByType } from '../event/service-events.ts';
 
 /** Raise it when folding the same events would give another state: older snapshots are then not used. */
-export const ledgerFoldVersion = 1;
+export const ledgerFoldVersion = 2;
 
 /** What deciding the next event of a ledger needs to know. Masters have their own state. */
 export interface LedgerState {
@@ -15,9 +15,9 @@ export interface LedgerState {
   readonly hash: string;
   readonly createdAt: string;
   /** By delegate: in force, or expired and not replaced. */
-  readonly ledgerGrants: ReadonlyMap<string, Grant>;
+  readonly ledgerGrants: ReadonlyMap<string, FoldedGrant>;
   /** Only on FACILITY_ROOT ledgers. */
-  readonly organizationGrants: ReadonlyMap<string, Grant>;
+  readonly organizationGrants: ReadonlyMap<string, FoldedGrant>;
 }
 
 export const emptyLedger: LedgerState = {
@@ -54,8 +54,11 @@ export function applyToLedger(state: LedgerState, event: LedgerEvent): LedgerSta
  * A new grant replaces the delegate's old one. If that makes one too many for memory, the grants that expired first are
  * forgotten. Expiry is judged at the event's own time, so that every fold of the same events forgets the same grants.
  */
-export function granted(grants: ReadonlyMap<string, Grant>, event: LedgerEvent): ReadonlyMap<string, Grant> {
-  const grant = grantOf(event);
+export function granted(
+  grants: ReadonlyMap<string, FoldedGrant>,
+  event: LedgerEvent,
+): ReadonlyMap<string, FoldedGrant> {
+  const grant = foldedGrant(event);
   const held = new Map(grants).set(grant.delegateActorId, grant);
   if (held.size <= delegatesMax) return held;
   const runOut = [...held.values()].filter((one) => !holdsAt(one, event.createdAt)).toSorted(byExpiry);
@@ -63,11 +66,14 @@ export function granted(grants: ReadonlyMap<string, Grant>, event: LedgerEvent):
   return held;
 }
 
-function byExpiry(a: Grant, b: Grant): number {
+function byExpiry(a: FoldedGrant, b: FoldedGrant): number {
   return `${a.expiresAt}|${a.linkId}` < `${b.expiresAt}|${b.linkId}` ? -1 : 1;
 }
 
-export function revoked(grants: ReadonlyMap<string, Grant>, event: LedgerEvent): ReadonlyMap<string, Grant> {
+export function revoked(
+  grants: ReadonlyMap<string, FoldedGrant>,
+  event: LedgerEvent,
+): ReadonlyMap<string, FoldedGrant> {
   const { delegate_actor_id: delegate } = JSON.parse(event.payload) as { delegate_actor_id: string };
   const left = new Map(grants);
   left.delete(delegate);
@@ -84,8 +90,8 @@ export function ledgerStateJson(state: LedgerState): string {
 
 export function ledgerStateFrom(json: string): LedgerState {
   const state = JSON.parse(json) as Omit<LedgerState, 'ledgerGrants' | 'organizationGrants'> & {
-    ledgerGrants: Grant[];
-    organizationGrants: Grant[];
+    ledgerGrants: FoldedGrant[];
+    organizationGrants: FoldedGrant[];
   };
   return {
     ...state,
@@ -94,6 +100,6 @@ export function ledgerStateFrom(json: string): LedgerState {
   };
 }
 
-export function byDelegate(grants: readonly Grant[]): ReadonlyMap<string, Grant> {
+export function byDelegate(grants: readonly FoldedGrant[]): ReadonlyMap<string, FoldedGrant> {
   return new Map(grants.map((grant) => [grant.delegateActorId, grant]));
 }

@@ -1,10 +1,10 @@
 import type { LedgerEvent, MasterLink } from '../event/event.ts';
 import { type MasterFacts, masterFacts } from '../event/facts.ts';
-import type { Grant } from '../event/grant.ts';
+import type { FoldedGrant } from '../event/grant.ts';
 import { closedByType } from '../event/service-events.ts';
 import { byDelegate, granted, revoked } from './ledger-state.ts';
 
-export const masterFoldVersion = 1;
+export const masterFoldVersion = 2;
 
 /** What deciding the next event of a master needs to know. */
 export interface MasterState {
@@ -15,7 +15,7 @@ export interface MasterState {
   readonly seq: number;
   readonly hash: string;
   /** Grants at master scope, by delegate: in force, or expired and not replaced. */
-  readonly grants: ReadonlyMap<string, Grant>;
+  readonly grants: ReadonlyMap<string, FoldedGrant>;
 }
 
 /** `state` is null before TRACELEDGER_MASTER_CREATED. */
@@ -44,6 +44,6 @@ export function masterStateJson(state: MasterState): string {
 }
 
 export function masterStateFrom(json: string): MasterState {
-  const state = JSON.parse(json) as Omit<MasterState, 'grants'> & { grants: Grant[] };
+  const state = JSON.parse(json) as Omit<MasterState, 'grants'> & { grants: FoldedGrant[] };
   return { ...state, grants: byDelegate(state.grants) };
 }

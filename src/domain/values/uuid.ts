@@ -8,7 +8,8 @@ const UUID_BYTES = 16;
 /** Version and variant overwrite 6 of these 80 bits. */
 export const UUID_V7_RANDOM_BYTES = 10;
 const TIME_BYTES = 6;
-const TIME_MAX_MS = 2 ** 48 - 1;
+/** ms since 1970. */
+export const UUID_V7_TIME_MAX = 2 ** 48 - 1;
 
 const hexDigits = Buffer.from('0123456789abcdef', 'latin1');
 /** Reading the text out of one buffer makes one string object; joining its parts would make fourteen. */
@@ -18,7 +19,7 @@ const dashed = Buffer.alloc(36, '-');
 export function uuidV7(timeMs: number, random: Uint8Array): string {
   if (random.length !== UUID_V7_RANDOM_BYTES)
     throw new RangeError(`A UUIDv7 takes ${UUID_V7_RANDOM_BYTES} random bytes`);
-  if (!Number.isInteger(timeMs) || timeMs < 0 || timeMs > TIME_MAX_MS)
+  if (!Number.isInteger(timeMs) || timeMs < 0 || timeMs > UUID_V7_TIME_MAX)
     throw new RangeError(`No UUIDv7 time: ${timeMs}`);
   const bytes = Buffer.allocUnsafe(UUID_BYTES);
   bytes.writeUIntBE(timeMs, 0, TIME_BYTES);

@@ -4,8 +4,8 @@ import { metricsIn } from '../../runtime/telemetry/metrics.ts';
 import { AccessQueue, type HistoryReport } from '../../service/audit/access-history.ts';
 import type { NodeContext } from './context.ts';
 
-export function startAccessHistory({ access, clock, random, log, metrics }: NodeContext): AccessQueue {
-  const accesses = new AccessQueue({ log: access, clock, random, report: accessReport(log) });
+export function startAccessHistory({ access, memory, clock, random, log, metrics }: NodeContext): AccessQueue {
+  const accesses = new AccessQueue({ log: access, memory, clock, random, report: accessReport(log) });
   meterAccesses(metrics.registry, accesses);
   return accesses;
 }
@@ -16,7 +16,7 @@ export function meterAccesses(registry: Registry, queue: Pick<AccessQueue, 'held
     name: 'svc_access_records_held',
     help:
       'Access records that wait to be written; from 10,000 on answers of actors with their part of them wait for room, ' +
-      'at 100,000 records are lost.',
+      'at 100,000 records are lost. Both are lower if MEMORY_BUDGET_MIB is below 245.',
     read: () => queue.held,
   });
   readCounter({

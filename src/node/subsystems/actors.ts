@@ -2,6 +2,7 @@ import { BatchWindow } from '../../actors/batching/batch-window.ts';
 import { defaultShardCount } from '../../actors/bounds.ts';
 import { DeadlineWatch } from '../../actors/inbox/deadline-watch.ts';
 import type { CommitListener } from '../../actors/ledger/commit-listener.ts';
+import { SaveQueue } from '../../actors/ledger/save-queue.ts';
 import { Directory } from '../../actors/routing/directory.ts';
 import { saturation } from '../../runtime/clock/system-clock.ts';
 import type { KeyEndings } from '../../service/actors/key-endings.ts';
@@ -37,6 +38,7 @@ export function startActors(
     checksRows: membership !== undefined,
     batches: new BatchWindow(node.clock, node.batchLimits, saturation()),
     deadlines: new DeadlineWatch(node.clock),
+    saves: new SaveQueue(node.clock),
     ...(membership === undefined ? {} : { activationsPerSecond: membership.activationsPerSecond, isClockRight }),
   });
 }

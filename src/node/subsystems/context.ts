@@ -8,6 +8,8 @@ import { MemoryBudget } from '../../runtime/limits/memory-budget.ts';
 import { type CurrentLoad, createMetrics, type Metrics } from '../../runtime/telemetry/metrics.ts';
 import { pooledRandom, type Random } from '../../service/calls/entropy.ts';
 import { LedgerReading } from '../../service/reading/ledger-reading.ts';
+import { changeMutex } from '../../service/records/change-mutex.ts';
+import type { KeyedMutex } from '../../store/keyed-mutex.ts';
 import type { NodeParts } from '../node-parts.ts';
 
 export interface NodeContext extends NodeParts {
@@ -16,6 +18,8 @@ export interface NodeContext extends NodeParts {
   readonly memory: MemoryBudget;
   readonly reads: FairPlaces;
   readonly reading: LedgerReading;
+  /** Held by those who change a record. */
+  readonly changes: KeyedMutex;
   readonly metrics: Metrics;
   readonly random: Random;
   now(): number;
@@ -42,6 +46,7 @@ export function nodeContext(
     memory,
     reads,
     reading: new LedgerReading(ledgers, now),
+    changes: changeMutex(config.changesWaiting),
     metrics: createMetrics({ ...load, memory, reads, isStoreWritable, logLinesDropped: () => log.linesDropped() }),
     random: pooledRandom((bytes) => randomBytes(bytes)),
     now,

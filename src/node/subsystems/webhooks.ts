@@ -21,9 +21,9 @@ export function createWebhooks(
   policy: TargetPolicy,
   readBarrier: (ledgerId: string) => Promise<number>,
 ): Webhooks {
-  const { ledgers, records, reading, clock, log, metrics, membership, ownsShardOf, monotonicMs } = node;
+  const { ledgers, records, reading, memory, clock, log, metrics, membership, ownsShardOf, monotonicMs } = node;
   return openWebhooks({
-    ...{ ledgers, records, reading, secrets, policy, clock, log, ownsShardOf, readBarrier, monotonicMs },
+    ...{ ledgers, records, reading, memory, secrets, policy, clock, log, ownsShardOf, readBarrier, monotonicMs },
     registry: metrics.registry,
     subscriptionsMax: node.config.subscriptionsMax,
     tellOthers: membership === undefined ? null : (id) => membership.tellOthers(id),

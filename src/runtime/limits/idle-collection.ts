@@ -5,19 +5,29 @@ import { runInNewContext } from 'node:vm';
 
 /** A thread is idle below this event-loop utilization in two checks in a row. */
 const idleUtilization = 0.15;
-/** Collect only after this growth of the thread's heap, or of the process, since the lowest measurement. */
-const growthBytes = { heap: 32 * 1024 * 1024, process: 48 * 1024 * 1024 };
+/** Collect only after this growth since the lowest measurement. */
+const growthBytes = 32 * 1024 * 1024;
 const intervalMinMs = 30_000;
 /** A collection takes some 4 ms for each MiB in use: too long above this size. */
 const inUseMaxBytes = 96 * 1024 * 1024;
 
+interface IdleCollectionOptions {
+  readonly checkIntervalMs: number;
+  readonly processGrowthBytes: number;
+}
+
 /**
  * Gives memory back once the calling thread is idle. V8 only collects when objects are made, so a thread keeps what it
  * held in a burst. Measured: after a minute of calls that were reset, the process held 560 MiB for as long as it ran;
- * with this, 320 MiB. What objects hold outside of the heap, such as ended TLS and HTTP/2 sessions, shows in the memory of
- * the process alone.
+ * with this, 320 MiB.
+ *
+ * `processGrowthBytes`: collect also after this growth of the memory of all threads. What a thread's objects hold
+ * outside of its heap, such as ended sessions of TLS and HTTP/2, shows there alone.
  */
-export function collectWhenIdle(checkIntervalMs = 5_000): void {
+export function collectWhenIdle({
+  checkIntervalMs = 5_000,
+  processGrowthBytes = Number.POSITIVE_INFINITY,
+}: Partial<IdleCollectionOptions> = {}): void {
   const collect = collector();
   let baselineBytes = Number.POSITIVE_INFINITY;
   let processBaselineBytes = Number.POSITIVE_INFINITY;
@@ -33,8 +43,7 @@ export function collectWhenIdle(checkIntervalMs = 5_000): void {
     const [bytes, processBytes] = [heldBytes(), anonymousBytes()];
     baselineBytes = Math.min(baselineBytes, bytes);
     processBaselineBytes = Math.min(processBaselineBytes, processBytes);
-    const hasGrown =
-      bytes >= baselineBytes + growthBytes.heap || processBytes >= processBaselineBytes + growthBytes.process;
+    const hasGrown = bytes >= baselineBytes + growthBytes || processBytes >= processBaselineBytes + processGrowthBytes;
     if (!isStillIdle || !hasGrown || baselineBytes > inUseMaxBytes) return;
     if (performance.now() < collectedMs + intervalMinMs) return;
     collect();

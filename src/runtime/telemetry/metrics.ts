@@ -83,7 +83,9 @@ export function createMetrics(load: CurrentLoad = noLoad) {
   collectDefaultMetrics({ register: registry });
   readGauge({
     name: 'svc_memory_budget_bytes',
-    help: 'Bytes held for callers, by kind; kind max is the bound of all together (MEMORY_BUDGET_MIB).',
+    help:
+      'Bytes held for callers, and behind their answers (kind queue), by kind; kind max is the bound of all together ' +
+      '(MEMORY_BUDGET_MIB).',
     label: 'kind',
     read: () => ({
       ...Object.fromEntries(memoryKinds.map((kind) => [kind, load.memory.heldBytes(kind)])),

@@ -83,6 +83,7 @@ export function actorService(identities: Identities, revoke: RevokeKey) {
       const changed = await identities.update(
         actorId,
         changeOnce(call, (actor) => enrolKey(actor, request.publicKey, call.now)),
+        call.signal,
       );
       const key = changed.keys.find((held) => held.publicKey === request.publicKey);
       if (key === undefined) throw new Error(`the key enrolled for ${actorId} is not there`);
@@ -96,6 +97,7 @@ export function actorService(identities: Identities, revoke: RevokeKey) {
       await identities.update(
         actorId,
         changeOnce(call, (actor) => preferKey(actor, kid)),
+        call.signal,
       );
       return {};
     },
@@ -105,7 +107,7 @@ export function actorService(identities: Identities, revoke: RevokeKey) {
       demandKid(request.kid);
       const { actorId } = await keyHolder(request.actorId, call);
       const kid = checkKid(actorId, request.kid);
-      await revoke({ actorId, kid, reason, askedMs: call.now });
+      await revoke({ actorId, kid, reason, askedMs: call.now, signal: call.signal });
       return {};
     },
 

@@ -4,6 +4,7 @@ import { notFound } from '../../domain/errors.ts';
 import { verifyingKey } from '../../domain/keys/verifying-key.ts';
 import { RecentMap } from '../../runtime/collections/recent-map.ts';
 import { WeightedMap } from '../../runtime/collections/weighted-map.ts';
+import type { KeyedMutex } from '../../store/keyed-mutex.ts';
 import type { FindPage, RecordStore } from '../../store/record-store.ts';
 import { shareAnswer } from '../calls/shared-answer.ts';
 import { eventLoopBudget } from '../limits/event-loop-budget.ts';
@@ -57,8 +58,8 @@ export class Identities implements SigningKeys {
   readonly #keyObjects = new RecentMap<string, KeyObject | null>(rememberedMax);
   #orders = 0;
 
-  constructor(store: RecordStore, now: () => number, verify: VerifySignature) {
-    this.#actors = actorCollection(store);
+  constructor(store: RecordStore, now: () => number, verify: VerifySignature, changes?: KeyedMutex) {
+    this.#actors = actorCollection(store, changes);
     this.#now = now;
     this.#verify = verify;
   }
@@ -157,10 +158,17 @@ export class Identities implements SigningKeys {
     return this.#actors.create(actor);
   }
 
-  /** Changes an actor. The change counts at once on this node. Throws `not_found`, and what `change` throws. */
-  async update(actorId: string, change: (actor: ActorRecord) => ActorRecord): Promise<ActorRecord> {
+  /**
+   * Changes an actor. The change counts at once on this node. `signal`: as for `update` of a collection. Throws
+   * `not_found`, and what `change` and that `update` throw.
+   */
+  async update(
+    actorId: string,
+    change: (actor: ActorRecord) => ActorRecord,
+    signal: AbortSignal | null,
+  ): Promise<ActorRecord> {
     const readAt = this.#now();
-    const changed = await this.#actors.update(actorId, change);
+    const changed = await this.#actors.update(actorId, change, signal);
     if (changed === null) throw notFound('actor', 'actor_id');
     // Its version is not known: the next read parses it once more.
     const held = { version: '', value: changed, chars: JSON.stringify(changed).length };

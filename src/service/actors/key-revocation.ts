@@ -13,6 +13,8 @@ interface Revocation {
   readonly reason: string | null;
   /** When the call first came, milliseconds since 1970. A retry recognizes by it the end that an earlier run set. */
   readonly askedMs: number;
+  /** That of the call. A revocation that has not written anything when it aborts is given up. */
+  readonly signal: AbortSignal;
 }
 
 /**
@@ -29,13 +31,11 @@ export function keyRevocation(identities: Identities, endings: KeyEndings, clock
    * One write, on a single node. The end is after now, not at the time of the call: until here events were accepted
    * under the key, in this very millisecond too.
    */
-  const endAlone = ({ actorId, kid, reason, askedMs }: Revocation): Promise<ActorRecord> => {
+  const endAlone = ({ actorId, kid, reason, askedMs, signal }: Revocation): Promise<ActorRecord> => {
     const revokedAtMs = endsAt(askedMs, 1);
-    return endings.during(kid, isoTime(revokedAtMs), () =>
-      identities.update(actorId, (actor) =>
-        isRevokedSince(actor, kid, askedMs) ? actor : revokeKey(actor, kid, reason, revokedAtMs),
-      ),
-    );
+    const end = (actor: ActorRecord): ActorRecord =>
+      isRevokedSince(actor, kid, askedMs) ? actor : revokeKey(actor, kid, reason, revokedAtMs);
+    return endings.during(kid, isoTime(revokedAtMs), () => identities.update(actorId, end, signal));
   };
 
   /**
@@ -43,18 +43,16 @@ export function keyRevocation(identities: Identities, endings: KeyEndings, clock
    * end is dated only after the first write has resolved; a stored `endingSince` that was merely read is not enough.
    * Between the writes nobody can use the key, and another revocation of it continues from there.
    */
-  const endAmongOthers = async ({ actorId, kid, reason, askedMs }: Revocation): Promise<ActorRecord> => {
-    const marked = await identities.update(actorId, (actor) =>
-      isRevokedSince(actor, kid, askedMs) ? actor : beginEnd(actor, kid, clock.now()),
-    );
+  const endAmongOthers = async ({ actorId, kid, reason, askedMs, signal }: Revocation): Promise<ActorRecord> => {
+    const begin = (actor: ActorRecord): ActorRecord =>
+      isRevokedSince(actor, kid, askedMs) ? actor : beginEnd(actor, kid, clock.now());
+    const marked = await identities.update(actorId, begin, signal);
     if (revokedAtOf(marked, kid) !== null) return marked;
     const revokedAtMs = endsAt(askedMs, leadMs);
-    return afterPartialWrite(
-      identities.update(actorId, (actor) =>
-        // Another call may have dated the end meanwhile.
-        revokedAtOf(actor, kid) === null ? revokeKey(actor, kid, reason, revokedAtMs) : actor,
-      ),
-    );
+    // Another call may have dated the end meanwhile.
+    const end = (actor: ActorRecord): ActorRecord =>
+      revokedAtOf(actor, kid) === null ? revokeKey(actor, kid, reason, revokedAtMs) : actor;
+    return afterPartialWrite(identities.update(actorId, end, null));
   };
 
   return async (revocation) => {

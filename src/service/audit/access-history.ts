@@ -1,6 +1,8 @@
 import { LedgerError } from '../../domain/errors.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
 import { FairShare } from '../../runtime/limits/fair-share.ts';
+import type { MemoryBudget } from '../../runtime/limits/memory-budget.ts';
+import { accessRecordBytes, queueBounds } from '../../runtime/limits/queue-bounds.ts';
 import type { AccessEvent, AccessLog } from '../../store/access-log.ts';
 import { StoreStopped } from '../../store/ledger-store.ts';
 import { AccessEvents } from './access-events.ts';
@@ -20,16 +22,8 @@ export const historyBounds = Object.freeze({
   flushAfterMs: 100,
   /** Records of one write at most: some 350 KB, never more than 1 MB. A write starts at once when this many wait. */
   flushRecords: 1_000,
-  /** From this number on, answers of actors with their equal part of it, or more, wait for room (back-pressure). */
-  waitRecords: 10_000,
   /** Look-ups under way at once after their answers were given. Above it, an answer waits for its own look-up. */
   lookUpsMax: 256,
-  /**
-   * Some 35 MB, never more than 100 MB. An actor with as many records as there are free places loses further ones:
-   * alone it fills one half. What is free halves with each such actor. It comes to that only if callers do not wait
-   * for their answers.
-   */
-  heldRecordsMax: 100_000,
   /** Pause after a failed write, ms. It doubles with each failure up to `retryMaxMs`. */
   retryFirstMs: 100,
   retryMaxMs: 10_000,
@@ -47,6 +41,8 @@ export interface HistoryReport {
 
 interface AccessQueueParts {
   readonly log: AccessLog;
+  /** Counts the records, and bounds them: see queueBounds. */
+  readonly memory: MemoryBudget;
   readonly clock: Clock;
   readonly random: (lengthBytes: number) => Uint8Array;
   readonly report: HistoryReport;
@@ -70,9 +66,10 @@ interface LookUp {
 export class AccessQueue implements AsyncDisposable {
   readonly #parts: AccessQueueParts;
   readonly #events: AccessEvents;
+  readonly #recordsMax: number;
   #waiting: (AccessRecord | LookUp)[] = [];
   /** Entries by actor, those that are being written included. */
-  readonly #held = new FairShare<string>(historyBounds.waitRecords);
+  readonly #held: FairShare<string>;
   #lookUps = 0;
   #noted = 0;
   #finished = 0;
@@ -94,6 +91,9 @@ export class AccessQueue implements AsyncDisposable {
   constructor(parts: AccessQueueParts) {
     this.#parts = parts;
     this.#events = new AccessEvents(parts.random);
+    const { accessRecordsMax, accessRecordsWait } = queueBounds(parts.memory.maxBytes);
+    this.#recordsMax = accessRecordsMax;
+    this.#held = new FairShare(accessRecordsWait);
   }
 
   get held(): number {
@@ -105,12 +105,12 @@ export class AccessQueue implements AsyncDisposable {
   }
 
   /**
-   * Adds an entry. The entry is lost if the queue is closed, if the actor has no room (`heldRecordsMax`), or if the
+   * Adds an entry. The entry is lost if the queue is closed, if the actor has no room (`accessRecordsMax`), or if the
    * store has stopped. Returns a promise if the answer has to wait: many entries wait and the actor has its part of
    * them, or too many look-ups are under way.
    */
   note(given: AccessEntry, actorId: string): Promise<void> | undefined {
-    const hasRoom = this.#held.heldBy(actorId) < historyBounds.heldRecordsMax - this.held;
+    const hasRoom = this.#held.heldBy(actorId) < this.#recordsMax - this.held;
     if (this.#closed || this.#hasStoreStopped || !hasRoom) {
       if (given instanceof Promise) given.catch(() => {});
       this.#lose(1);
@@ -120,6 +120,7 @@ export class AccessQueue implements AsyncDisposable {
     const entry = given instanceof Promise ? { actorId, found: this.#lookUp(given) } : given;
     this.#waiting.push(entry);
     this.#held.add(actorId, 1);
+    this.#parts.memory.add('queue', accessRecordBytes);
     this.#noted += 1;
     if (this.#running === null) {
       if (this.#waiting.length >= historyBounds.flushRecords) this.#start();
@@ -195,7 +196,10 @@ export class AccessQueue implements AsyncDisposable {
       const entries = this.#waiting.splice(0, historyBounds.flushRecords);
       await this.#write(this.#events.of(await recordsOf(entries)));
       if (this.#givenUp) return;
-      for (const { actorId } of entries) this.#held.add(actorId, -1);
+      for (const { actorId } of entries) {
+        this.#held.add(actorId, -1);
+        this.#parts.memory.release('queue', accessRecordBytes);
+      }
       this.#finished += entries.length;
       this.#release(this.#finished);
     } while (this.#waiting.length >= (this.#isAwaited ? 1 : historyBounds.flushRecords));

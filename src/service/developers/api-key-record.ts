@@ -1,3 +1,4 @@
+import type { KeyedMutex } from '../../store/keyed-mutex.ts';
 import type { RecordStore } from '../../store/record-store.ts';
 import type { World } from '../calls/call.ts';
 import { type Collection, type CollectionRules, collection } from '../records/collection.ts';
@@ -42,6 +43,6 @@ export const apiKeyRules: CollectionRules<ApiKeyRecord> = {
   ],
 };
 
-export function apiKeyCollection(store: RecordStore): Collection<ApiKeyRecord> {
-  return collection(store, apiKeyRules);
+export function apiKeyCollection(store: RecordStore, changes?: KeyedMutex): Collection<ApiKeyRecord> {
+  return collection(store, apiKeyRules, changes);
 }

@@ -10,7 +10,6 @@ import { checkEmail, checkName, checkUuid } from '../../domain/values/fields.ts'
 import { actorUri } from '../../domain/values/svc-uri.ts';
 import { isoTime } from '../../domain/values/time.ts';
 import type { DeveloperService } from '../../gen/svc/v1/developer_pb.ts';
-import { KeyedMutex } from '../../store/keyed-mutex.ts';
 import type { RecordStore } from '../../store/record-store.ts';
 import type { ActorRecord } from '../actors/actor-record.ts';
 import type { Identities } from '../actors/identities.ts';
@@ -19,14 +18,19 @@ import type { Call, World } from '../calls/call.ts';
 import { callerOf } from '../calls/caller.ts';
 import type { HandlersOf } from '../calls/handlers.ts';
 import { afterPartialWrite } from '../idempotency/partial-write.ts';
+import { changeMutex } from '../records/change-mutex.ts';
 import type { Walk } from '../walking/walk.ts';
 import { type ApiKeyRecord, apiKeyCollection, apiKeysPerActorMax } from './api-key-record.ts';
 import type { KeyCache } from './entity-credentials.ts';
 
 /** Methods for developers: registration, and their API keys. */
-export function developerService(records: RecordStore, identities: Identities, cache: KeyCache) {
-  const keys = apiKeyCollection(records);
-  const creations = new KeyedMutex(null);
+export function developerService(
+  records: RecordStore,
+  identities: Identities,
+  cache: KeyCache,
+  changes = changeMutex(),
+) {
+  const keys = apiKeyCollection(records, changes);
 
   const activeKeys = async (actorId: string, walk: Walk): Promise<ApiKeyRecord[]> => {
     const active: ApiKeyRecord[] = [];
@@ -103,8 +107,7 @@ export function developerService(records: RecordStore, identities: Identities, c
         region: own.region === 'in' || own.region === 'eu' ? own.region : null,
         name,
       });
-      // An actor's creations run one at a time. Otherwise calls that run at once could all find the last room.
-      await creations.take(caller.actorId, 'write', async () => {
+      const create = async (): Promise<void> => {
         const held = await activeKeys(caller.actorId, call.walk);
         // A retry after a crash finds the key that the first run made.
         if (held.length >= apiKeysPerActorMax && !held.some(({ keyId }) => keyId === record.keyId))
@@ -114,7 +117,9 @@ export function developerService(records: RecordStore, identities: Identities, c
             { limit: apiKeysPerActorMax },
           );
         await keys.create(record);
-      });
+      };
+      // An actor's creations run one at a time. Otherwise calls that run at once could all find the last room.
+      await changes.take(`API keys of ${caller.actorId}`, 'write', create, { signal: call.signal });
       return { keyId: record.keyId, apiKey: secret, environment: record.environment, name };
     },
 
@@ -125,7 +130,7 @@ export function developerService(records: RecordStore, identities: Identities, c
       if (found === null || found.actorId !== caller.actorId || found.revokedAt !== null) {
         throw notFound('API key', 'key_id');
       }
-      await keys.update(found.hash, (key) => ({ ...key, revokedAt: key.revokedAt ?? isoTime(call.now) }));
+      await keys.update(found.hash, (key) => ({ ...key, revokedAt: key.revokedAt ?? isoTime(call.now) }), call.signal);
       cache.forget(found.hash, keyId);
       return {};
     },

@@ -5,6 +5,7 @@ import { checkLabel, checkName, checkUuid } from '../../domain/values/fields.ts'
 import { isoTime } from '../../domain/values/time.ts';
 import { uuidV5 } from '../../domain/values/uuid.ts';
 import type { EntityService } from '../../gen/svc/v1/entities_pb.ts';
+import type { KeyedMutex } from '../../store/keyed-mutex.ts';
 import type { RecordStore } from '../../store/record-store.ts';
 import type { ActorRecord } from '../actors/actor-record.ts';
 import type { Identities } from '../actors/identities.ts';
@@ -45,8 +46,9 @@ export function entityService(
   open: LedgerOpening,
   reading: LedgerReading,
   close: LedgerClosing,
+  changes?: KeyedMutex,
 ) {
-  const entities = collection(records, entityRules);
+  const entities = collection(records, entityRules, changes);
   const fingerprints = collection(records, fingerprintRules);
 
   const ownEntity = async (call: Call): Promise<EntityRecord> => {
@@ -170,6 +172,7 @@ export function entityService(
       await entities.update(
         actorId,
         changeOnce(call, (held) => ({ ...held, requireArl, arlGateUpdatedAt: updatedAt })),
+        call.signal,
       );
       return { requireArl, updatedAt };
     },

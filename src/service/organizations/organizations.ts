@@ -8,6 +8,7 @@ import type {
   OnboardOrganizationRequest,
   OrganizationService,
 } from '../../gen/svc/v1/organizations_pb.ts';
+import type { KeyedMutex } from '../../store/keyed-mutex.ts';
 import type { RecordStore } from '../../store/record-store.ts';
 import { callerOf } from '../calls/caller.ts';
 import type { HandlersOf } from '../calls/handlers.ts';
@@ -23,8 +24,13 @@ import {
   organizationCollection,
 } from './organization-record.ts';
 
-export function organizationService(records: RecordStore, open: LedgerOpening, reading: LedgerReading) {
-  const organizations = organizationCollection(records);
+export function organizationService(
+  records: RecordStore,
+  open: LedgerOpening,
+  reading: LedgerReading,
+  changes?: KeyedMutex,
+) {
+  const organizations = organizationCollection(records, changes);
 
   /** The organization, if the actor is its owner or a delegate. Throws `not_found` and `access_expired`. */
   const readable = async (organization: OrganizationRecord | null, actorId: string): Promise<OrganizationRecord> => {
@@ -115,6 +121,7 @@ export function organizationService(records: RecordStore, open: LedgerOpening, r
       await organizations.update(
         organizationId,
         changeOnce(call, (held) => ({ ...held, enriched: { ...held.enriched, ...fields } })),
+        call.signal,
       );
       return { organizationId, status: 'enriched' };
     },

@@ -1,8 +1,10 @@
+import { checkNotEnded } from '../../store/keyed-mutex.ts';
 import { charsOf, pageCharsMax } from '../../store/pages.ts';
 import type { FindPage, Lookup, RecordStore } from '../../store/record-store.ts';
 import { decodeOrPassOver } from '../../store/unreadable-record.ts';
 import { boundedRecords } from '../walking/bounded-stores.ts';
 import type { Walk } from '../walking/walk.ts';
+import { changeMutex } from './change-mutex.ts';
 import { decodeForm, decodeRecord, type RecordForm } from './record-form.ts';
 
 /** Records of a list that are read, and in memory, at once, unless a caller says otherwise. */
@@ -28,8 +30,9 @@ export type Collection<T> = ReturnType<typeof collection<T>>;
 
 /**
  * Values of one type as JSON records. `get` and `first` throw UnreadableRecord if the record is damaged; lists skip it.
+ * `changes`: all that change records of this kind on a node share it.
  */
-export function collection<T>(store: RecordStore, rules: CollectionRules<T>) {
+export function collection<T>(store: RecordStore, rules: CollectionRules<T>, changes = changeMutex()) {
   const write = (value: T, replaces: string) => {
     const expiresAt = rules.expiresAt?.(value);
     return store.put({
@@ -84,16 +87,24 @@ export function collection<T>(store: RecordStore, rules: CollectionRules<T>) {
     replace: async (held: Pick<Held<T>, 'version'>, value: T): Promise<boolean> =>
       (await write(value, held.version)).ok,
     /**
-     * Reads, changes and writes, and retries while another change comes between. `change` may throw to refuse. Returns
-     * the new value, or null if there is no such record.
+     * Reads, changes and writes, and retries while a change of another node comes between. `change` may throw to
+     * refuse. Returns the new value, or null if there is no such record. Throws `overloaded` if too many changes of
+     * the record wait, and `unavailable` if `signal`, that of the call, aborts before the write begins. `signal` null:
+     * the change finishes what a call has begun, so it waits however many others do, and whether or not the call ends.
      */
-    update: async (id: string, change: (value: T) => T): Promise<T | null> => {
-      for (;;) {
-        const held = await get(id);
-        if (held === null) return null;
-        const value = change(held.value);
-        if (value === held.value || (await write(value, held.version)).ok) return value;
-      }
+    update: (id: string, change: (value: T) => T, signal: AbortSignal | null): Promise<T | null> => {
+      const options = signal === null ? { isUnbounded: true } : { signal };
+      const run = async (): Promise<T | null> => {
+        for (;;) {
+          const held = await get(id);
+          if (held === null) return null;
+          const value = change(held.value);
+          if (value === held.value) return value;
+          checkNotEnded(options.signal);
+          if ((await write(value, held.version)).ok) return value;
+        }
+      };
+      return changes.take(`${rules.kind}/${id}`, 'write', run, options);
     },
     /** The first value in the order of the look-up. null if there is none. */
     first: async (name: string, value: string): Promise<T | null> => {

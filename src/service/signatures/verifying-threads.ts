@@ -23,8 +23,11 @@ const batchesOpenMax = 8;
 export const defaultWaitingMax = 10_000;
 /** Messages with signatures of reads queued at a thread. A call's signature waits behind these. */
 const readBatchesOpenMax = 2;
-/** Keys that a thread keeps, some 1 KiB each. A thread that has more is replaced by a new one without keys. */
-const keysMax = 10_000;
+/**
+ * Keys that a thread keeps, some 1 KiB each. A thread that has as many is given no more work, and once it has answered
+ * what it has, a new one without keys takes its place.
+ */
+const defaultKeysMax = 10_000;
 const heapLimits = { maxYoungGenerationSizeMb: 2, maxOldGenerationSizeMb: 32 };
 
 const threadScript = new URL(
@@ -60,6 +63,7 @@ interface ThreadsOptions {
   readonly waitingMax?: number;
   /** For tests, as the script. */
   readonly count?: number;
+  readonly keysMax?: number;
   readonly script?: URL;
 }
 
@@ -73,6 +77,7 @@ interface ThreadsOptions {
 export class VerifyingThreads {
   readonly #script: URL;
   readonly #waitingMax: number;
+  readonly #keysMax: number;
   readonly #threads: Thread[] = [];
   readonly #waiting: Waiting[] = [];
   /** Signatures of reads, sent only while no others wait. */
@@ -80,9 +85,15 @@ export class VerifyingThreads {
   #scheduled = false;
   #closed = false;
 
-  constructor({ waitingMax = defaultWaitingMax, count = threadCount, script = threadScript }: ThreadsOptions = {}) {
+  constructor({
+    waitingMax = defaultWaitingMax,
+    count = threadCount,
+    keysMax = defaultKeysMax,
+    script = threadScript,
+  }: ThreadsOptions = {}) {
     this.#script = script;
     this.#waitingMax = waitingMax;
+    this.#keysMax = keysMax;
     for (let at = 0; at < count; at++) this.#threads.push(this.#start());
   }
 
@@ -133,11 +144,21 @@ export class VerifyingThreads {
 
   #handOut(waiting: Waiting[], openMax: number): void {
     while (waiting.length > 0) {
-      const thread = this.#threads.reduce((idlest, one) => (one.open.length < idlest.open.length ? one : idlest));
-      if (thread.open.length >= openMax) return;
+      const thread = this.#idlest();
+      if (thread === null || thread.open.length >= openMax) return;
       const share = Math.ceil(waiting.length / this.#threads.length);
       this.#give(thread, waiting.splice(0, Math.min(share, batchItemsMax)));
     }
+  }
+
+  /** null: all threads have as many keys as they may have, and will be replaced. */
+  #idlest(): Thread | null {
+    let idlest: Thread | null = null;
+    for (const thread of this.#threads) {
+      const isFull = thread.keyCount >= this.#keysMax;
+      if (!isFull && (idlest === null || thread.open.length < idlest.open.length)) idlest = thread;
+    }
+    return idlest;
   }
 
   #give(thread: Thread, batch: readonly Waiting[]): void {
@@ -165,7 +186,7 @@ export class VerifyingThreads {
       const batch = thread.open.shift() ?? [];
       for (const [at, { resolve }] of batch.entries()) resolve(results[at] === 1);
       if (thread.open.length === 0) worker.unref();
-      if (thread.keyCount >= keysMax && thread.open.length === 0) this.#replace(thread);
+      if (thread.keyCount >= this.#keysMax && thread.open.length === 0) this.#replace(thread);
       this.#send();
     });
     worker.on('error', (error) => this.#fail(thread, error));

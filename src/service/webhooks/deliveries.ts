@@ -1,3 +1,4 @@
+import { MemoryBudget } from '../../runtime/limits/memory-budget.ts';
 import type { FindPage, PutResult, RecordStore } from '../../store/record-store.ts';
 import { decodeStored } from '../../store/unreadable-record.ts';
 import { afterPartialWrite } from '../idempotency/partial-write.ts';
@@ -15,18 +16,19 @@ export type Deliveries = ReturnType<typeof deliveriesIn>;
 
 /**
  * Delivery records. Those made by the log are in blocks; each that an owner asked for has its own record. `now`: Unix
- * time, ms.
+ * time, ms. `memory` bounds the blocks that are kept for changes.
  */
-export function deliveriesIn(store: RecordStore, now: () => number = Date.now) {
+export function deliveriesIn(store: RecordStore, now: () => number = Date.now, memory = new MemoryBudget(0)) {
   const blockSlots = new DueSlots(store, blockKind, now, (record) => {
     const block = parseBlock(record);
-    return { block, deliveries: block.deliveries };
+    blocks.keep(record.id, { block, version: record.version }, record.value.length);
+    return { blockId: record.id, deliveries: block.deliveries };
   });
   const slots = new DueSlots(store, requestedKind, now, (record) => ({
-    block: null,
+    blockId: null,
     deliveries: [parseRequested(record)],
   }));
-  const blocks = new DeliveryBlocks(store, blockSlots);
+  const blocks = new DeliveryBlocks(store, blockSlots, memory);
 
   const putRequested = async (delivery: DeliveryRecord, replaces: string, nowMs: number): Promise<PutResult> => {
     const write = requestedWrite(delivery, replaces, nowMs);
@@ -51,10 +53,10 @@ export function deliveriesIn(store: RecordStore, now: () => number = Date.now) {
     create: async (delivery: DeliveryRecord) =>
       (await putRequested(delivery, 'absent', Date.parse(delivery.createdAt))).ok,
     /** Returns false if the delivery was changed meanwhile. `nowMs`: Unix time, ms. */
-    replace: async ({ delivery, block, version }: HeldDelivery, changed: DeliveryRecord, nowMs: number) =>
-      block === null
+    replace: async ({ delivery, blockId, version }: HeldDelivery, changed: DeliveryRecord, nowMs: number) =>
+      blockId === null
         ? (await putRequested(changed, version, nowMs)).ok
-        : blocks.change({ delivery, block, version }, changed, nowMs),
+        : blocks.change(blockId, delivery, changed, nowMs),
     /** In the order of recording. */
     ofSubscription: (walk: Walk, subscriptionId: string, page: Omit<FindPage, 'after'>) =>
       listDeliveries(boundedRecords(walk, store), subscriptionId, page),
@@ -65,7 +67,10 @@ export function deliveriesIn(store: RecordStore, now: () => number = Date.now) {
         blockSlots.pending(subscriptionId, limit, at),
       ]);
       const due = [...own.due, ...ofLog.due].sort((a, b) => (a.order < b.order ? -1 : Number(a.order > b.order)));
-      return { due: due.slice(0, limit), next: earlier(own.next, ofLog.next) };
+      const held = due
+        .slice(0, limit)
+        .map(({ delivery, blockId, version }): HeldDelivery => ({ delivery, blockId, version }));
+      return { due: held, next: earlier(own.next, ofLog.next) };
     },
   };
 }

@@ -36,7 +36,7 @@ const blockDeliveriesMax = 64;
 export const blockSpanMs = 60 * 60_000;
 
 /** The ids of one ledger's blocks sort next to each other: the blocks of its subscriptions are written together. */
-export function blockIdOf(block: Pick<DeliveryBlock, 'subscriptionId' | 'ledgerId' | 'fromSeq'>): string {
+function blockIdOf(block: Pick<DeliveryBlock, 'subscriptionId' | 'ledgerId' | 'fromSeq'>): string {
   return `${block.ledgerId}|${seqOrder(block.fromSeq)}|${block.subscriptionId}`;
 }
 

@@ -1,5 +1,8 @@
-import type { RecordStore } from '../../store/record-store.ts';
-import { blockIdOf, blockLength, blockOrder, blockWrite, type DeliveryBlock, readBlock } from './delivery-block.ts';
+import { CountedRecentMap } from '../../runtime/limits/counted-recent-map.ts';
+import type { MemoryBudget } from '../../runtime/limits/memory-budget.ts';
+import { queueBounds } from '../../runtime/limits/queue-bounds.ts';
+import type { RecordStore, StoredRecord } from '../../store/record-store.ts';
+import { blockKind, blockLength, blockOrder, blockWrite, type DeliveryBlock, readBlock } from './delivery-block.ts';
 import { type DeliveryRecord, slotOf } from './delivery-record.ts';
 import type { DueSlots } from './due-slots.ts';
 
@@ -20,22 +23,35 @@ interface Change {
   reject(error: unknown): void;
 }
 
-/** A block that is being written, with the changes that wait for the next write. */
-interface OpenBlock {
-  block: DeliveryBlock;
-  version: string;
-  waiting: Change[];
+/** A block as it was read or written. A write of it is refused if the record has another version by then. */
+interface KnownBlock {
+  readonly block: DeliveryBlock;
+  readonly version: string;
 }
 
-/** Delivery blocks in a store. Changes of a block that arrive while it is being written are written together. */
+/** What a block takes in memory for each character of its record, measured: 1.5 to 2.3 bytes. */
+const keptBytesPerChar = 2.5;
+
+/**
+ * Delivery blocks in a store. Changes of a block that arrive while it is being written are written together. The latest
+ * blocks are kept, so that most changes need not read theirs.
+ */
 export class DeliveryBlocks {
   readonly #store: RecordStore;
   readonly #slots: DueSlots;
-  readonly #open = new Map<string, OpenBlock>();
+  readonly #kept: CountedRecentMap<string, KnownBlock>;
+  /** Changes that wait for the next write, by the ids of the blocks that are being written. */
+  readonly #waiting = new Map<string, Change[]>();
 
-  constructor(store: RecordStore, slots: DueSlots) {
+  constructor(store: RecordStore, slots: DueSlots, memory: MemoryBudget) {
     this.#store = store;
     this.#slots = slots;
+    this.#kept = new CountedRecentMap(memory, queueBounds(memory.maxBytes).deliveryBlocksMaxBytes);
+  }
+
+  /** Keeps a block that has deliveries to send. `chars`: of its record. */
+  keep(blockId: string, known: KnownBlock, chars: number): void {
+    this.#kept.set(blockId, known, chars * keptBytesPerChar);
   }
 
   /**
@@ -74,65 +90,70 @@ export class DeliveryBlocks {
   }
 
   /** Changes a delivery of a block. Resolves with false if it was changed meanwhile. `nowMs`: Unix time, ms. */
-  change(
-    { block, version, delivery }: { block: DeliveryBlock; version: string; delivery: DeliveryRecord },
-    after: DeliveryRecord,
-    nowMs: number,
-  ): Promise<boolean> {
+  change(blockId: string, before: DeliveryRecord, after: DeliveryRecord, nowMs: number): Promise<boolean> {
     const { promise, resolve, reject } = Promise.withResolvers<boolean>();
-    const change = { before: delivery, after, nowMs, resolve, reject };
-    const id = blockIdOf(block);
-    const open = this.#open.get(id);
-    if (open !== undefined) open.waiting.push(change);
+    const change = { before, after, nowMs, resolve, reject };
+    const waiting = this.#waiting.get(blockId);
+    if (waiting !== undefined) waiting.push(change);
     else {
-      const opened = { block, version, waiting: [change] };
-      this.#open.set(id, opened);
-      void this.#writeAll(id, opened);
+      const changes = [change];
+      this.#waiting.set(blockId, changes);
+      void this.#writeAll(blockId, changes);
     }
     return promise;
   }
 
-  async #writeAll(id: string, open: OpenBlock): Promise<void> {
+  async #writeAll(blockId: string, waiting: Change[]): Promise<void> {
     // Changes that are made at the same time are written together.
     await null;
-    while (open.waiting.length > 0) {
-      const changes = open.waiting.splice(0);
+    while (waiting.length > 0) {
+      const changes = waiting.splice(0);
       try {
-        const taken = await this.#write(open, changes);
+        const taken = await this.#write(blockId, changes);
         for (const change of changes) change.resolve(taken.has(change));
       } catch (error) {
         for (const change of changes) change.reject(error);
       }
     }
-    this.#open.delete(id);
+    this.#waiting.delete(blockId);
   }
 
   /** Writes changes. Returns those that are in the store now. */
-  async #write(open: OpenBlock, changes: readonly Change[]): Promise<ReadonlySet<Change>> {
-    for (;;) {
+  async #write(blockId: string, changes: readonly Change[]): Promise<ReadonlySet<Change>> {
+    let known = this.#kept.get(blockId) ?? knownBlock(await this.#store.get(blockKind, blockId));
+    while (known !== null) {
+      const { block: before, version } = known;
       const taken = new Set<Change>();
-      const block = changedBlock(open.block, changes, taken);
-      const moves = !open.block.inSlot || slotOf(blockOrder(open.block) ?? '') !== slotOf(blockOrder(block) ?? '');
+      const block = { ...changedBlock(before, changes, taken), inSlot: true };
+      const order = blockOrder(block);
+      const moves = !before.inSlot || slotOf(blockOrder(before) ?? '') !== slotOf(order ?? '');
       // Nothing repeats this write after a crash. So the new slot is opened before the write, and again after it.
       if (moves) await this.#openSlot(block);
-      const put = await this.#store.put(blockWrite(block, open.version, changes[0]?.nowMs ?? 0));
+      // Written even if no change is taken: only that shows whether the known block is the stored one.
+      const write = blockWrite(block, version, changes[0]?.nowMs ?? 0);
+      const put = await this.#store.put(write);
       if (put.ok) {
-        open.block = { ...block, inSlot: true };
-        open.version = put.version;
-        if (moves) await this.#openSlot(open.block);
+        if (order === null) this.#kept.delete(blockId);
+        else this.keep(blockId, { block, version: put.version }, write.value.length);
+        if (moves) await this.#openSlot(block);
         return taken;
       }
-      const stored = readBlock(put.current);
-      if (put.current === null || stored === undefined) return new Set();
-      open.block = stored;
-      open.version = put.current.version;
+      known = knownBlock(put.current);
     }
+    this.#kept.delete(blockId);
+    return new Set();
   }
 
   async #openSlot(block: DeliveryBlock): Promise<void> {
     const order = blockOrder(block);
     if (order !== null) await this.#slots.open(block.subscriptionId, order);
   }
+}
+
+/** null if there is no record, or if it is damaged. */
+function knownBlock(record: StoredRecord | null): KnownBlock | null {
+  const block = readBlock(record);
+  return record === null || block === undefined ? null : { block, version: record.version };
 }
 
 function seqOf(delivery: DeliveryRecord | undefined): number {

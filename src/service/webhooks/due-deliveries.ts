@@ -1,21 +1,17 @@
-import type { DeliveryBlock } from './delivery-block.ts';
 import type { DeliveryRecord } from './delivery-record.ts';
 
-/** A delivery, with what a change of it replaces. */
+/** A delivery as it waits in memory, with what finds the record to change. Thousands of them are held. */
 export interface HeldDelivery {
   readonly delivery: DeliveryRecord;
-  readonly block: DeliveryBlock | null;
+  /** null: the delivery has a record of its own. */
+  readonly blockId: string | null;
+  /** Of the record when it was read. */
   readonly version: string;
-}
-
-export interface PendingDelivery extends HeldDelivery {
-  /** Sort key: since when the delivery waits, or when its next attempt is due (ISO), followed by its ledger and seq. */
-  readonly order: string;
 }
 
 /** The deliveries to send now, and when the next one will be due: ISO, never too late. null if none waits. */
 export interface DueDeliveries {
-  readonly due: readonly PendingDelivery[];
+  readonly due: readonly HeldDelivery[];
   readonly next: string | null;
 }
 

@@ -3,7 +3,6 @@ import type { FoundRecord, LookupName, RecordStore } from '../../store/record-st
 import { decodeOrPassOver } from '../../store/unreadable-record.ts';
 import { type BoundedRecords, boundedRecords } from '../walking/bounded-stores.ts';
 import { unboundedWalk } from '../walking/walk.ts';
-import type { DeliveryBlock } from './delivery-block.ts';
 import {
   type DeliveryRecord,
   dueTimeOf,
@@ -13,7 +12,7 @@ import {
   slotOf,
   slotValue,
 } from './delivery-record.ts';
-import { type DueDeliveries, earlier, type PendingDelivery } from './due-deliveries.ts';
+import { earlier, type HeldDelivery } from './due-deliveries.ts';
 
 const minuteMs = 60_000;
 const slotMs = 10 * minuteMs;
@@ -25,10 +24,21 @@ export const movedMax = 16_384;
 const recordsAtFirst = 2;
 const recordsAtOnceMax = 32;
 
-/** What a record in a slot holds: a block with its deliveries, or one delivery. */
+/** What a record in a slot holds: the deliveries of a block, or one delivery, whose `blockId` is null. */
 interface SlotRecord {
-  readonly block: DeliveryBlock | null;
+  readonly blockId: string | null;
   readonly deliveries: readonly DeliveryRecord[];
+}
+
+interface PendingDelivery extends HeldDelivery {
+  /** Sort key: since when the delivery waits, or when its next attempt is due (ISO), followed by its ledger and seq. */
+  readonly order: string;
+}
+
+/** See DueDeliveries. */
+interface DueInSlots {
+  readonly due: readonly PendingDelivery[];
+  readonly next: string | null;
 }
 
 /**
@@ -85,10 +95,10 @@ export class DueSlots {
   }
 
   /** The deliveries to send at `now` (ISO): at least `limit` of them if there are so many. */
-  async pending(subscriptionId: string, limit: number, now: string): Promise<DueDeliveries> {
+  async pending(subscriptionId: string, limit: number, now: string): Promise<DueInSlots> {
     const due: PendingDelivery[] = [];
     let next: string | null = null;
-    let atOnce = recordsAtFirst;
+    let atOnce = Math.min(recordsAtFirst, limit);
     for await (const page of this.#pages(subscriptionId, () => atOnce)) {
       atOnce = Math.min(recordsAtOnceMax, atOnce * 2);
       for (const record of page) {
@@ -96,8 +106,8 @@ export class DueSlots {
         for (const delivery of parsed?.deliveries ?? []) {
           if (delivery.status !== 'PENDING') continue;
           const order = pendingOrder(delivery);
-          const block = parsed?.block ?? null;
-          if (isDue(delivery, order, now)) due.push({ delivery, block, version: record.version, order });
+          const blockId = parsed?.blockId ?? null;
+          if (isDue(delivery, order, now)) due.push({ delivery, blockId, version: record.version, order });
           else next = earlier(next, dueTimeOf(order));
         }
       }

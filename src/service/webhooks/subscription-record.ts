@@ -126,15 +126,24 @@ export function subscriptionsIn(store: RecordStore) {
      */
     changes: async () => (await store.get(changesKind, changesId))?.version ?? 'absent',
     ofActor: (walk: Walk, actorId: string, page: FindPage) => subscriptions.find(walk, 'actor', actorId, page),
-    /** Active subscriptions after `after`, in the order of creation. Fewer than `limit` are the last ones. */
-    inForce: (limit: number, after: SubscriptionRecord | null) =>
-      find('in_force', 'all', { limit, ...(after === null ? {} : { after: { order: orderOf(after), id: after.id } }) }),
+    /** Active subscriptions in the order of creation. Fewer than the page's limit are its last ones. */
+    inForce: (page: FindPage) => find('in_force', 'all', page),
     /** The active subscription with the latest creation time. null if there is none. */
     newestInForce: async () => (await find('in_force', 'all', { limit: 1, descending: true }))[0] ?? null,
     /** Whether the actor has at least `count` active subscriptions. */
     hasInForce: async (actorId: string, count: number) =>
       (await find('in_force_of', actorId, { limit: 1, offset: count - 1 })).length > 0,
   };
+}
+
+/** The place of an active subscription among all of them. */
+export function placeOf(subscription: SubscriptionRecord): { readonly order: string; readonly id: string } {
+  return { order: orderOf(subscription), id: subscription.id };
+}
+
+/** The time of creation in the order of a place, ms since 1970. A time alone (ISO) may stand for it. */
+export function timeOfPlace(order: string): number {
+  return Date.parse(order.split('|', 1)[0] ?? '');
 }
 
 function orderOf(subscription: SubscriptionRecord): string {

@@ -3,7 +3,6 @@ import { WEBHOOK_SECRET_BYTES, webhookSecret } from '../../domain/keys/webhook-s
 import { checkEventType, checkUuid } from '../../domain/values/fields.ts';
 import { isoTime } from '../../domain/values/time.ts';
 import type { CreateWebhookRequest, WebhookService } from '../../gen/svc/v1/webhooks_pb.ts';
-import { KeyedMutex } from '../../store/keyed-mutex.ts';
 import type { LedgerStore } from '../../store/ledger-store.ts';
 import type { RecordStore } from '../../store/record-store.ts';
 import type { Call } from '../calls/call.ts';
@@ -13,6 +12,7 @@ import { checkListPage } from '../calls/list-page.ts';
 import { withNotFoundField } from '../calls/not-found-field.ts';
 import { afterPartialWrite } from '../idempotency/partial-write.ts';
 import type { LedgerReading } from '../reading/ledger-reading.ts';
+import { changeMutex } from '../records/change-mutex.ts';
 import type { SecretBox } from '../records/secret-box.ts';
 import { boundedLedgers } from '../walking/bounded-stores.ts';
 import { answeredSeqsIn } from './answered-seqs.ts';
@@ -37,11 +37,11 @@ export function webhookService(
   secrets: SecretBox,
   policy: TargetPolicy,
   work: WebhookWork,
+  changes = changeMutex(),
 ) {
   const subscriptions = subscriptionsIn(records);
   const deliveries = deliveriesIn(records);
   const answeredSeqs = answeredSeqsIn(records);
-  const creations = new KeyedMutex(null);
 
   const owned = async (call: Call, id: string): Promise<SubscriptionRecord> => {
     const subscription = await subscriptions.get(checkUuid('id', id));
@@ -73,11 +73,14 @@ export function webhookService(
   };
 
   /** An actor's creations run one at a time. Otherwise calls that run at once could all find the last room. */
-  const create = (subscription: SubscriptionRecord): Promise<SubscriptionRecord> =>
-    creations.take(subscription.actorId, 'write', async () => {
-      await demandRoom(subscription.actorId, subscription.id);
+  const create = (subscription: SubscriptionRecord, { signal }: Call): Promise<SubscriptionRecord> => {
+    const { actorId, id } = subscription;
+    const run = async (): Promise<SubscriptionRecord> => {
+      await demandRoom(actorId, id);
       return subscriptions.create(subscription);
-    });
+    };
+    return changes.take(`webhook subscriptions of ${actorId}`, 'write', run, { signal });
+  };
 
   /** Checks a creation, stores the seqs up to which its ledgers have answered, and returns the record to write. */
   const newSubscription = async (
@@ -118,7 +121,7 @@ export function webhookService(
       // A retry gets the subscription of an earlier run, whatever would refuse it now: only this answer has the secret.
       const earlier = await subscriptions.get(id);
       const made = await (earlier === null
-        ? create(await newSubscription(request, call, id, secret))
+        ? create(await newSubscription(request, call, id, secret), call)
         : subscriptions.create(earlier));
       if (made.endedAt === null) work.subscribed(made);
       return { ...subscriptionMessage(made), secret, note: 'Store this secret now: it is not shown again.' };

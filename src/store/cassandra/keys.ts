@@ -28,6 +28,8 @@ export function readFrom(text: string): string {
 
 const hourMs = 60 * 60 * 1000;
 
+export const accessHourMs = hourMs;
+
 /** The hour of access events, by which their blocks are in partitions. */
 export function accessHour(ms: number): number {
   return Math.floor(ms / hourMs);

@@ -1,6 +1,9 @@
 import type { LedgerEvent } from '../../domain/event/event.ts';
 import { checkChain } from '../../domain/event/integrity.ts';
 import { CorruptRow, parseRow } from '../../domain/event/row.ts';
+import { CountedRecentMap } from '../../runtime/limits/counted-recent-map.ts';
+import type { MemoryBudget } from '../../runtime/limits/memory-budget.ts';
+import { queueBounds } from '../../runtime/limits/queue-bounds.ts';
 import type { DeliveryRecord } from '../../service/webhooks/delivery-record.ts';
 import type { LedgerStore } from '../../store/ledger-store.ts';
 import { eventBody } from './delivery-body.ts';
@@ -11,16 +14,17 @@ interface ReadyBody {
   readonly bytes: Buffer;
 }
 
-const keptMaxBytes = 8 * 1024 * 1024;
+/** What a kept body takes beside its bytes, measured. */
+const keptEntryBytes = 512;
 
 /** Bodies made from the log. Deliveries that were recorded together have the same one, at about the same time. */
 export class EventBodies {
   readonly #ledgers: LedgerStore;
-  readonly #kept = new Map<string, ReadyBody>();
-  #keptBytes = 0;
+  readonly #kept: CountedRecentMap<string, ReadyBody>;
 
-  constructor(ledgers: LedgerStore) {
+  constructor(ledgers: LedgerStore, memory: MemoryBudget) {
     this.#ledgers = ledgers;
+    this.#kept = new CountedRecentMap(memory, queueBounds(memory.maxBytes).eventBodiesMaxBytes);
   }
 
   /** null: the stored event is missing or damaged, and must not be sent. */
@@ -32,19 +36,8 @@ export class EventBodies {
     const event = entry?.seq === place.seq ? soundEvent(entry.row) : null;
     if (event?.id !== delivery.eventId) return null;
     const made = { masterId: event.master?.id ?? null, bytes: eventBody(event, delivery.createdAt) };
-    this.#keep(key, made);
+    this.#kept.set(key, made, made.bytes.length + keptEntryBytes);
     return made;
-  }
-
-  #keep(key: string, made: ReadyBody): void {
-    if (this.#kept.has(key)) return;
-    this.#kept.set(key, made);
-    this.#keptBytes += made.bytes.length;
-    for (const [oldest, body] of this.#kept) {
-      if (this.#keptBytes <= keptMaxBytes) return;
-      this.#kept.delete(oldest);
-      this.#keptBytes -= body.bytes.length;
-    }
   }
 }
 

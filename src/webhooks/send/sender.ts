@@ -3,14 +3,23 @@ import { isoTime } from '../../domain/values/time.ts';
 import type { BackgroundLimiter } from '../../runtime/background-limiter.ts';
 import { type Clock, sleep } from '../../runtime/clock/clock.ts';
 import { FairPlaces } from '../../runtime/limits/fair-places.ts';
+import type { MemoryBudget } from '../../runtime/limits/memory-budget.ts';
+import { heldDeliveryBytes, queueBounds } from '../../runtime/limits/queue-bounds.ts';
 import type { Log } from '../../runtime/telemetry/log.ts';
 import type { Deliveries } from '../../service/webhooks/deliveries.ts';
 import { type DeliveryRecord, isNew } from '../../service/webhooks/delivery-record.ts';
-import type { HeldDelivery, PendingDelivery } from '../../service/webhooks/due-deliveries.ts';
+import type { HeldDelivery } from '../../service/webhooks/due-deliveries.ts';
 import type { SubscriptionRecord } from '../../service/webhooks/subscription-record.ts';
 import { type AttemptOutcome, afterAttempt } from './attempt.ts';
 import { FairQueue } from './fair-queue.ts';
-import { type AttemptMade, type LedgerQueue, SubscriptionQueue, windowOf } from './subscription-queue.ts';
+import {
+  type AttemptMade,
+  type LedgerQueue,
+  SubscriptionQueue,
+  windowFull,
+  windowQuick,
+  windowSlow,
+} from './subscription-queue.ts';
 import type { AttemptResult } from './target-health.ts';
 
 /** Pause after a failure of the store. */
@@ -27,12 +36,16 @@ const recordTriesMax = 5;
 const sendCostMs = 0.3;
 /** The same of looking for deliveries to send, without reading them. */
 const loadCostMs = 0.2;
+/** The part of `deliveriesMax` that targets may fill which do not answer quickly. The rest is for quick ones. */
+const slowShare = 3 / 4;
 /** Windows that are read at once, of all owners and of one. Thousands of subscriptions may be woken at once. */
 const loadsAtOnce = { total: 8, perCaller: 4 };
 
 interface SenderParts {
   readonly deliveries: Deliveries;
   readonly limiter: BackgroundLimiter;
+  /** Counts the deliveries in memory, and says how many there may be. */
+  readonly memory: MemoryBudget;
   readonly clock: Clock;
   readonly log: Log;
   subscription(id: string): SubscriptionRecord | undefined;
@@ -53,27 +66,39 @@ interface SenderParts {
  * - Of each subscription and ledger, one delivery is sent at a time, in the order of the ledger. A retry waits for its
  *   time, and later deliveries overtake it.
  * - A delivery is sent only once its ledger's cursor has passed its event, so that no earlier one can appear any more.
- * - Memory holds a window of each subscription's deliveries.
+ * - Memory holds a window of each subscription's deliveries: one at least, and beside it `deliveriesMax` of all.
  * - The number of attempts that are not recorded yet is bounded.
  */
 export class Sender {
   readonly #parts: SenderParts;
+  readonly #countedMax: number;
   readonly #subscriptions = new Map<string, SubscriptionQueue>();
   readonly #fairQueue: FairQueue<LedgerQueue>;
   /** Owners are served in rotation. */
   readonly #loads = new FairPlaces(loadsAtOnce);
   readonly #underWay = new Set<Promise<void>>();
   #held = 0;
+  #counted = 0;
   #isResting = false;
   #stopped = false;
 
   constructor(parts: SenderParts) {
     this.#parts = parts;
+    this.#countedMax = queueBounds(parts.memory.maxBytes).deliveriesMax;
     this.#fairQueue = new FairQueue({ clock: parts.clock, freed: () => this.#dispatch() });
   }
 
   get held(): number {
     return this.#held;
+  }
+
+  /** A delivery was added to the queue, or is about to leave it. The only one of a queue is not counted. */
+  #count(queue: SubscriptionQueue, change: 1 | -1): void {
+    this.#held += change;
+    if (queue.held.size === 1) return;
+    this.#counted += change;
+    if (change > 0) this.#parts.memory.add('queue', heldDeliveryBytes);
+    else this.#parts.memory.release('queue', heldDeliveryBytes);
   }
 
   wake(subscriptionId: string): void {
@@ -94,9 +119,10 @@ export class Sender {
     queue.cancelAlarm();
     for (const ledger of queue.ledgers.values()) {
       this.#record(ledger);
-      for (const { delivery } of ledger.waiting) queue.held.delete(delivery.id);
-      this.#held -= ledger.waiting.length;
-      ledger.waiting.length = 0;
+      for (const { delivery } of ledger.waiting.splice(0)) {
+        this.#count(queue, -1);
+        queue.held.delete(delivery.id);
+      }
     }
   }
 
@@ -121,7 +147,9 @@ export class Sender {
   }
 
   #windowOf(queue: SubscriptionQueue): number {
-    return windowOf(this.#fairQueue.isQuick(queue.origin), this.#held);
+    const isQuick = this.#fairQueue.isQuick(queue.origin);
+    const [window, countedMax] = isQuick ? [windowQuick, this.#countedMax] : [windowSlow, this.#countedMax * slowShare];
+    return Math.max(windowFull, Math.min(window, countedMax - this.#counted));
   }
 
   async #startLoad(queue: SubscriptionQueue): Promise<void> {
@@ -146,12 +174,13 @@ export class Sender {
     const blockedBefore = queue.blocked;
     let isFull = false;
     try {
-      const limit = window + queue.held.size + blockedBefore;
+      // Blocked ones count twice, so that few reads find the first that is not.
+      const limit = Math.max(window, blockedBefore) + queue.held.size + blockedBefore;
       const now = isoTime(clock.now());
       const { due, next } = await deliveries.pending(queue.id, limit, now);
-      isFull = due.length === limit;
       if (next !== null) this.#setAlarm(queue, Date.parse(next));
-      await this.#take(queue, due);
+      const hadRoom = await this.#take(queue, due);
+      isFull = due.length === limit || !hadRoom;
     } catch (error) {
       log.warn({ err: error, subscription_id: queue.id }, 'reading deliveries failed; it is tried again');
       this.#setAlarm(queue, clock.now() + retryMs);
@@ -166,18 +195,22 @@ export class Sender {
     if (goesOn || queue.isIdle) this.#refill(queue);
   }
 
-  /** Puts due deliveries into their ledger queues, in their order. */
-  async #take(queue: SubscriptionQueue, due: readonly PendingDelivery[]): Promise<void> {
+  /** Puts due deliveries into their ledger queues, in their order. Returns false if some had no room. */
+  async #take(queue: SubscriptionQueue, due: readonly HeldDelivery[]): Promise<boolean> {
     const ready = await passedByCursor(due, (ledgerId) => this.#parts.position(ledgerId));
     queue.blocked = due.length - ready.length;
-    if (this.#isGone(queue)) return;
+    if (this.#isGone(queue)) return true;
+    // Other subscriptions may have taken the room since the deliveries were read.
+    const window = this.#windowOf(queue);
     for (const pending of ready) {
       const { id } = pending.delivery;
       if (queue.held.has(id) || queue.recordedMeanwhile.has(id)) continue;
+      if (queue.held.size >= window) return false;
       const ledger = queue.add(pending);
-      this.#held += 1;
+      this.#count(queue, 1);
       if (!ledger.isSending && ledger.waiting.length === 1) this.#fairQueue.ready(ledger);
     }
+    return true;
   }
 
   #dispatch(): void {
@@ -287,8 +320,8 @@ export class Sender {
   #recorded(queue: SubscriptionQueue, deliveryId: string, wakeAtMs: number | null): void {
     if (queue.isLoading) queue.recordedMeanwhile.add(deliveryId);
     if (wakeAtMs !== null) this.#setAlarm(queue, wakeAtMs);
+    this.#count(queue, -1);
     queue.held.delete(deliveryId);
-    this.#held -= 1;
     this.#refill(queue);
   }
 
@@ -319,11 +352,11 @@ function resultOf(outcome: AttemptOutcome | null): AttemptResult {
 
 /** A delivery from the log without an attempt may be sent only once its ledger's cursor has passed its event. */
 async function passedByCursor(
-  due: readonly PendingDelivery[],
+  due: readonly HeldDelivery[],
   position: (ledgerId: string) => Promise<number>,
-): Promise<PendingDelivery[]> {
+): Promise<HeldDelivery[]> {
   const positions = new Map<string, number>();
-  const passed: PendingDelivery[] = [];
+  const passed: HeldDelivery[] = [];
   for (const pending of due) {
     const { place } = pending.delivery;
     if (place !== null && isNew(pending.delivery)) {

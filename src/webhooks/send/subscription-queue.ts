@@ -1,22 +1,15 @@
-import type { PendingDelivery } from '../../service/webhooks/due-deliveries.ts';
+import type { HeldDelivery } from '../../service/webhooks/due-deliveries.ts';
 import type { SubscriptionRecord } from '../../service/webhooks/subscription-record.ts';
 import type { AttemptOutcome } from './attempt.ts';
 
-/** In memory of one subscription: if its target is quick, if not, and while heldMax of all are in memory. */
+/** In memory of one subscription: if its target is quick, if not, and while no more of all may be in memory. */
 export const windowQuick = 128;
 export const windowSlow = 32;
-export const heldMax = 16_384;
-export const windowTight = 8;
-
-/** `held`: how many deliveries of all subscriptions are in memory. */
-export function windowOf(isQuick: boolean, held: number): number {
-  if (held >= heldMax) return windowTight;
-  return isQuick ? windowQuick : windowSlow;
-}
+export const windowFull = 1;
 
 /** An attempt that is not recorded yet. `outcome` null: it was not made after all. */
 export interface AttemptMade {
-  readonly pending: PendingDelivery;
+  readonly pending: HeldDelivery;
   readonly outcome: AttemptOutcome | null;
   readonly endedMs: number;
 }
@@ -27,7 +20,7 @@ export interface LedgerQueue {
   readonly owner: string;
   readonly origin: string;
   readonly ledgerId: string | null;
-  readonly waiting: PendingDelivery[];
+  readonly waiting: HeldDelivery[];
   isSending: boolean;
   /** Attempts that wait to be recorded together, and what cancels the timer that will record them. */
   readonly unrecorded: AttemptMade[];
@@ -61,7 +54,7 @@ export class SubscriptionQueue {
     return this.record.id;
   }
 
-  add(pending: PendingDelivery): LedgerQueue {
+  add(pending: HeldDelivery): LedgerQueue {
     const ledgerId = pending.delivery.place?.ledgerId ?? null;
     const ledger = this.ledgers.get(ledgerId) ?? this.#newLedger(ledgerId);
     ledger.waiting.push(pending);

@@ -1,6 +1,13 @@
+import { isoTime } from '../../domain/values/time.ts';
 import type { BackgroundLimiter } from '../../runtime/background-limiter.ts';
 import { type Clock, sleep } from '../../runtime/clock/clock.ts';
-import type { SubscriptionRecord, Subscriptions } from '../../service/webhooks/subscription-record.ts';
+import {
+  placeOf,
+  type SubscriptionRecord,
+  type Subscriptions,
+  timeOfPlace,
+} from '../../service/webhooks/subscription-record.ts';
+import { type FindPage, TooManyDeleted } from '../../store/record-store.ts';
 import { UnreadableRecord } from '../../store/unreadable-record.ts';
 import type { SubscriptionIndex } from './subscription-index.ts';
 
@@ -8,6 +15,10 @@ const subscriptionsAtOnce = 500;
 const pageCostMs = 3;
 /** The longest rest between two readings: ledgers with new events may wait for it. */
 const restMaxMs = 1_000;
+/** The shortest part of the list that is read by itself, by the times of creation, ms. */
+const partMinMs = 60_000;
+/** How long the list is read in the same parts, ms: after that time Cassandra forgets what was deleted. */
+const partsKeptMs = 3 * 60 * 60_000;
 
 interface KnownSubscriptionsParts {
   readonly subscriptions: Subscriptions;
@@ -33,6 +44,9 @@ export class KnownSubscriptions {
   #nextCheck: Promise<void> | null = null;
   /** The end of the rest after the last reading, which is as long as the reading. ms since 1970, see restMaxMs. */
   #restsUntilMs = Number.NEGATIVE_INFINITY;
+  /** Times (ISO) at which a part of the list ends and the next one begins, and when the last one was added, ms. */
+  #partEnds: string[] = [];
+  #dividedMs = Number.NEGATIVE_INFINITY;
 
   constructor(parts: KnownSubscriptionsParts) {
     this.#parts = parts;
@@ -96,24 +110,56 @@ export class KnownSubscriptions {
   }
 
   async #read(): Promise<void> {
-    const { subscriptions, limiter, clock } = this.#parts;
+    const { subscriptions, clock } = this.#parts;
     const beganMs = clock.now();
     const changes = await subscriptions.changes();
     const inForce = new Set<string>();
-    let after: SubscriptionRecord | null = null;
-    for (;;) {
-      await limiter.take(pageCostMs);
-      const page: SubscriptionRecord[] = await subscriptions.inForce(subscriptionsAtOnce, after);
+    for await (const page of this.#pages()) {
       for (const subscription of page) {
         inForce.add(subscription.id);
         this.add(subscription);
       }
-      after = page.at(-1) ?? null;
-      if (page.length < subscriptionsAtOnce) break;
     }
     await this.#dropEnded(inForce);
     this.#changes = changes;
     this.#restsUntilMs = 2 * clock.now() - beganMs;
+  }
+
+  /** Of all active subscriptions. Many that have ended make the store unable to read the list but in parts. */
+  async *#pages(): AsyncGenerator<readonly SubscriptionRecord[]> {
+    const { subscriptions, limiter, clock } = this.#parts;
+    if (clock.now() > this.#dividedMs + partsKeptMs) this.#partEnds = [];
+    let after: FindPage['after'];
+    for (let part = 0; part <= this.#partEnds.length; ) {
+      await limiter.take(pageCostMs);
+      const before = this.#partEnds[part];
+      const ends = { ...(after === undefined ? {} : { after }), ...(before === undefined ? {} : { before }) };
+      let page: SubscriptionRecord[];
+      try {
+        page = await subscriptions.inForce({ limit: subscriptionsAtOnce, ...ends });
+      } catch (error) {
+        if (error instanceof TooManyDeleted && this.#divide(part, after?.order)) continue;
+        throw error;
+      }
+      yield page;
+      const last = page.at(-1);
+      if (last !== undefined && page.length === subscriptionsAtOnce) after = placeOf(last);
+      else {
+        part += 1;
+        if (before !== undefined) after = { order: before, id: '' };
+      }
+    }
+  }
+
+  /** Divides what is left of a part behind `order`. false: it is too short. */
+  #divide(part: number, order: string | undefined): boolean {
+    const nowMs = this.#parts.clock.now();
+    const [beginMs, end] = [order === undefined ? 0 : timeOfPlace(order), this.#partEnds[part]];
+    const endMs = end === undefined ? nowMs : Date.parse(end);
+    if (endMs - beginMs < partMinMs) return false;
+    this.#partEnds.splice(part, 0, isoTime(Math.round((beginMs + endMs) / 2)));
+    this.#dividedMs = nowMs;
+    return true;
   }
 
   /** A subscription that was not found active has ended on another node, or was created here after the read. */

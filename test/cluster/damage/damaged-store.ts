@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import type { Grant } from '../../../src/domain/event/grant.ts';
+import type { FoldedGrant } from '../../../src/domain/event/grant.ts';
 import { names } from '../../../src/domain/event/projection.ts';
 import { parseRow } from '../../../src/domain/event/row.ts';
 import { injectedFields } from '../../../src/domain/event/service-events.ts';
@@ -125,16 +125,13 @@ async function stateOf({ run, scene }: StoredScene) {
 /** A snapshot of the newest event in which a stranger has a write grant. It has no seal. */
 async function forgedSnapshot(of: StoredScene, { actorId }: Party): Promise<Snapshot> {
   const state = await stateOf(of);
-  const grant: Grant = {
+  const grant: FoldedGrant = {
     linkId: 'x',
     delegateActorId: actorId,
     role: 'OPS',
-    permissions: '{}',
     access: 'write',
     grantedAt: '2020-01-01T00:00:00.000Z',
     expiresAt: null,
-    grantedByActorId: of.scene.order.buyer.actorId,
-    eventId: 'x',
   };
   const forged = ledgerStateJson({ ...state, ledgerGrants: new Map([[actorId, grant]]) });
   return { foldVersion: ledgerFoldVersion, seq: state.seq, hash: state.hash, state: forged };
@@ -201,7 +198,7 @@ async function forgeLog(cluster: ClusterUnderTest, base: string): Promise<Damage
     append({ ...by, actorId, masterId, payload: canonicalJson(injectedFields(facts, master)) });
   chain.run(noted(), now);
   const grant = { access: 'write', role: 'OPS', expiresAt: null, delegateActorId: stranger.actorId };
-  chain.ledger = { ...chain.ledger, ledgerGrants: new Map([[stranger.actorId, grant as Grant]]) };
+  chain.ledger = { ...chain.ledger, ledgerGrants: new Map([[stranger.actorId, grant as FoldedGrant]]) };
   chain.run(noted(stranger.actorId), now);
   chain.run(closeLedger(by), now);
   chain.ledger = { ...chain.ledger, closed: false };

@@ -73,10 +73,11 @@ export class MemoryRecordStore implements RecordStore {
       for (const { name, value, order } of lookups)
         if (name === lookup.name && value === lookup.value) found.push(Object.freeze({ ...shown, order }));
     found.sort(compareFound);
-    const { after, descending = false } = page;
+    const { after, before, descending = false } = page;
     const startsAt = (record: FoundRecord) =>
       after === undefined || (descending ? -compareFound(record, after) : compareFound(record, after)) > 0;
-    return cutBehind(partOf(found, { ...page, startsAt }), page.charsMax);
+    const wanted = before === undefined ? found : found.filter(({ order }) => order < before);
+    return cutBehind(partOf(wanted, { ...page, startsAt }), page.charsMax);
   }
 
   async sweep(now: number, limit: number): Promise<Swept> {

@@ -2,11 +2,17 @@ import { describe, expect, test } from 'vitest';
 import { replayPageEvents, snapshotEveryEvents, snapshotWhenLeavingEvents } from '../../../src/actors/bounds.ts';
 import { loadLedger } from '../../../src/actors/ledger/ledger-loading.ts';
 import { MasterActor } from '../../../src/actors/ledger/master-actor.ts';
-import { SnapshotSaving } from '../../../src/actors/ledger/snapshot-saving.ts';
+import { SaveQueue } from '../../../src/actors/ledger/save-queue.ts';
+import { type SavingParts, SnapshotSaving } from '../../../src/actors/ledger/snapshot-saving.ts';
+import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
 import type { LedgerStore, Snapshot } from '../../../src/store/ledger-store.ts';
 import { charsOf, pageCharsMax } from '../../../src/store/pages.ts';
 import { append, createMaster, ledgerId, masterId, openLedger } from '../../support/commands.ts';
 import { rig, storeWith } from '../../support/world.ts';
+
+function savingIn(store: LedgerStore): SavingParts {
+  return { store, saves: new SaveQueue(systemClock) };
+}
 
 /** As JSON.stringify does for a state of more than half a GiB. */
 function tooLong(): Snapshot {
@@ -21,7 +27,7 @@ describe('a state that is too large for a snapshot', () => {
     const store = storeWith(rig().memory, {
       saveSnapshot: async (_owner, { seq }) => void saved.push(seq),
     });
-    return { saved, saving: new SnapshotSaving(store, ledgerId, -1) };
+    return { saved, saving: new SnapshotSaving(savingIn(store), ledgerId, -1) };
   }
 
   test('is not saved, and the save does not reject', async () => {
@@ -76,7 +82,7 @@ describe('a replay of large rows', () => {
     expect(count).toBeLessThan(replayPageEvents);
     const { state } = await loadLedger(store, ledgerId, head);
     expect(state.seq).toBe(head?.seq);
-    const master = await MasterActor.load(store, ledgerId, masterId);
+    const master = await MasterActor.load(savingIn(store), ledgerId, masterId);
     expect(master.working?.seq).toBe(head?.seq);
     expect(pages.length).toBeGreaterThan(10);
     expect(Math.max(...pages)).toBeLessThan(pageCharsMax + rowCharsMax);

@@ -19,7 +19,7 @@ import {
   supplier,
   uuid,
 } from '../../support/commands.ts';
-import { chainOf } from '../../support/world.ts';
+import { chainOf, start } from '../../support/world.ts';
 
 const root = openingFacts('FACILITY_ROOT', { primaryActorId: supplier, organizationId: uuid(0x50) });
 
@@ -52,6 +52,18 @@ describe('the fold of a ledger', () => {
     expect([...foldOf(6).ledgerGrants.keys()]).toEqual([delegate, stranger]);
     expect(foldOf(8).ledgerGrants.get(delegate)).toMatchObject({ linkId: uuid(4), role: 'FINANCE' });
     expect(foldOf(8).ledgerGrants.size).toBe(2);
+  });
+
+  test('keeps of a grant what decisions need, and not its permissions, which may be large', () => {
+    const marked = chainOf(
+      openLedger({ facts: root }),
+      grant({ scope: 'ledger', permissions: '{"note":"large","access":"write"}' }),
+      grant({ scope: 'organization', permissions: '{"note":"large","access":"read"}' }),
+    );
+    const kept = { delegateActorId: delegate, role: 'OPS', linkId: uuid(0xcc), grantedAt: start, expiresAt: null };
+    expect([...marked.ledger.ledgerGrants.values()]).toEqual([{ ...kept, access: 'write' }]);
+    expect([...marked.ledger.organizationGrants.values()]).toEqual([{ ...kept, access: 'read' }]);
+    expect(ledgerStateJson(marked.ledger)).not.toContain('large');
   });
 
   test('ends a grant by a revocation of the same scope only', () => {

@@ -20,7 +20,7 @@ import {
   stranger,
   uuid,
 } from '../../support/commands.ts';
-import { chainOf } from '../../support/world.ts';
+import { chainOf, start } from '../../support/world.ts';
 
 const chain = chainOf(
   openLedger(),
@@ -61,6 +61,17 @@ describe('the fold of a master', () => {
     expect(fold(own.slice(0, 6))).toMatchObject({ closed: true });
     expect([...fold(own.slice(0, 6)).grants.keys()]).toEqual([stranger]);
     expect(fold(own).grants.size).toBe(0);
+  });
+
+  test('keeps of a grant what decisions need, and not its permissions, which may be large', () => {
+    const permissions = '{"note":"large","access":"write"}';
+    const marked = chainOf(openLedger(), createMaster(), grant({ permissions })).masters.get(masterId);
+    if (marked === undefined) throw new Error('the master is gone');
+    const [held, ...others] = marked.grants.values();
+    expect(others).toEqual([]);
+    const kept = { delegateActorId: delegate, role: 'OPS', linkId: uuid(0xcc), grantedAt: start, expiresAt: null };
+    expect(held).toEqual({ ...kept, access: 'write' });
+    expect(masterStateJson(marked)).not.toContain('large');
   });
 
   test('is the same after a round trip through a snapshot, and so is every later state', () => {

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { injectedFields } from '../../../src/domain/event/service-events.ts';
 import { canonicalJson } from '../../../src/domain/json/canonical.ts';
+import { ledgerFoldVersion } from '../../../src/domain/ledger/ledger-state.ts';
 import { scrubLedger } from '../../../src/maintenance/scrub/scrub-ledger.ts';
 import { chainEntries } from '../../support/chain-entries.ts';
 import { append, closeLedger, createMaster, ledgerId, masterId, openLedger, stranger } from '../../support/commands.ts';
@@ -15,7 +16,11 @@ function note(chain: Chain, from: Parameters<typeof append>[0] = {}) {
   return append({ payload: canonicalJson(injectedFields(facts, master)), ...from });
 }
 
-async function typesFound(chain: Chain, foldVersion = 1, state: string | null = null): Promise<Set<string>> {
+async function typesFound(
+  chain: Chain,
+  foldVersion = ledgerFoldVersion,
+  state: string | null = null,
+): Promise<Set<string>> {
   const ledgers = new MemoryLedgerStore(() => startMs);
   await ledgers.append(await ledgers.claim(ledgerId), chainEntries(chain.events));
   const [, , third] = chain.events;
@@ -70,8 +75,8 @@ describe('a log with correct hashes, links and seals', () => {
 
   test.each(['{}', 'no JSON', 'sealed1 AAAA {}'])('is reported beside a snapshot with %s', async (state) => {
     const chain = chainOf(openLedger(), createMaster());
-    expect(await typesFound(chain, 1, state)).toEqual(new Set(['wrong_snapshot']));
+    expect(await typesFound(chain, ledgerFoldVersion, state)).toEqual(new Set(['wrong_snapshot']));
     // Of another fold nothing can be said, and no node uses it.
-    expect(await typesFound(chain, 2, state)).toEqual(new Set());
+    expect(await typesFound(chain, ledgerFoldVersion + 1, state)).toEqual(new Set());
   });
 });

@@ -104,6 +104,7 @@ const wrong: Readonly<Record<string, readonly (string | Environment)[]>> = {
   READS_WAITING: wrongBounds,
   CONNECTIONS_MAX: wrongBounds,
   SANDBOX_RUNS_WAITING: wrongBounds,
+  CHANGES_WAITING: wrongBounds,
   GRPC_CONNECTION_REQUEST_MIB: ['1', ...wrongMebibytes],
   GRPC_CONNECTION_ANSWER_MIB: ['7', ...wrongMebibytes],
   MEMORY_BUDGET_MIB: [...wrongNumbers, '31', '65537'],

@@ -39,7 +39,7 @@ beforeEach(async () => {
   await there.create(enrolKey(bareActor(actorId), one.publicKey, nowMs));
   // From now on this node would answer from memory for a second.
   expect((await here.recent(actorId))?.keys).toHaveLength(1);
-  await there.update(actorId, (actor) => enrolKey(actor, two.publicKey, nowMs));
+  await there.update(actorId, (actor) => enrolKey(actor, two.publicKey, nowMs), null);
   expect((await here.recent(actorId))?.keys).toHaveLength(1);
 });
 
@@ -57,7 +57,7 @@ describe('a key that was enrolled on another node a moment ago', () => {
   });
 
   test('is the preferred one here as soon as it was preferred there', async () => {
-    await there.update(actorId, (actor) => preferKey(actor, `svc:actor:${actorId}#key-2`));
+    await there.update(actorId, (actor) => preferKey(actor, `svc:actor:${actorId}#key-2`), null);
     expect(await check(second, null)).toMatchObject({ keyId: `svc:actor:${actorId}#key-2` });
     expect(await codeOf(check(first, null))).toBe('invalid_signature');
   });

@@ -80,7 +80,7 @@ describe('a subscription that cannot be read', () => {
   test('hides none that stands behind it, however short the page is', async () => {
     const { restarted, damaged } = await twoSubscriptions('{}');
     const subscriptions = subscriptionsIn(restarted.records);
-    const first = await subscriptions.inForce(1, null);
+    const first = await subscriptions.inForce({ limit: 1 });
     expect(first.map(({ actorId }) => actorId)).toEqual([supplier]);
     expect((await subscriptions.newestInForce())?.actorId).toBe(supplier);
     await expect(subscriptions.get(damaged.id)).rejects.toBeInstanceOf(UnreadableRecord);

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { clockOffMaxMs } from '../../../cluster/clock-check.ts';
+import { leaveMaxMs } from '../../../cluster/membership.ts';
 import { budgetMs, busyPeerBudgetMs } from '../../../cluster/peers/grpc-peers.ts';
 import { revocationLeadMs } from '../../../cluster/start.ts';
 import * as actors from '../../../src/actors/bounds.ts';
@@ -9,12 +10,15 @@ import { requestValuesMax } from '../../../src/domain/json/json.ts';
 import { countStepBytes } from '../../../src/rpc/http/response.ts';
 import { limits } from '../../../src/runtime/limits/limits.ts';
 import { budgetUnitBytes } from '../../../src/runtime/limits/memory-budget.ts';
+import { accessRecordBytes, heldDeliveryBytes, queueBounds } from '../../../src/runtime/limits/queue-bounds.ts';
 import { actorFreshMs } from '../../../src/service/actors/identities.ts';
 import { historyBounds } from '../../../src/service/audit/access-history.ts';
 import { keyFreshMs } from '../../../src/service/developers/entity-credentials.ts';
 import { payloadBytesMax } from '../../../src/service/masters/payload.ts';
 import { pageBytesMax } from '../../../src/service/reading/event-walk.ts';
 import { eventTypesMax } from '../../../src/service/webhooks/webhooks.ts';
+
+const mib = 1024 * 1024;
 
 /** Relations between bounds of different mechanisms: each number must be smaller than the next one. */
 function rising(...numbers: readonly number[]): void {
@@ -37,6 +41,10 @@ describe('times', () => {
       stopGraceMs + drainLingerMs + historyBounds.lastFlushMs,
       stopMaxMs,
     );
+  });
+
+  test('a hand-over that saves no more snapshots has ended before a stop and the calls give up on it', () => {
+    rising(actors.snapshotsLeavingMaxMs, leaveMaxMs, limits.callTimeoutMs);
   });
 
   test('a request has time for its headers, then for its body, and checks are more frequent than both', () => {
@@ -100,8 +108,24 @@ describe('sizes', () => {
   });
 
   test('the history is written long before answers wait for it, and they wait before records are lost', () => {
-    rising(historyBounds.flushRecords, historyBounds.waitRecords, historyBounds.heldRecordsMax);
+    for (const budgetBytes of [32 * mib, 256 * mib]) {
+      const { accessRecordsWait, accessRecordsMax } = queueBounds(budgetBytes);
+      rising(historyBounds.flushRecords, accessRecordsWait, accessRecordsMax);
+    }
   });
+
+  test.each([16, 64, 256, 1_024])(
+    'what waits behind the answers leaves most of a budget of %i MiB to calls',
+    (size) => {
+      const bounds = queueBounds(size * mib);
+      const queuesBytes =
+        bounds.deliveriesMax * heldDeliveryBytes +
+        bounds.deliveryBlocksMaxBytes +
+        bounds.eventBodiesMaxBytes +
+        bounds.accessRecordsMax * accessRecordBytes;
+      expect(queuesBytes / (size * mib)).toBeLessThan(0.4);
+    },
+  );
 });
 
 describe('actors', () => {

@@ -1,10 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import { isoTime } from '../../../src/domain/values/time.ts';
+import { MemoryBudget } from '../../../src/runtime/limits/memory-budget.ts';
 import { unboundedWalk, type Walk } from '../../../src/service/walking/walk.ts';
 import { type Deliveries, deliveriesIn } from '../../../src/service/webhooks/deliveries.ts';
 import { blockKind } from '../../../src/service/webhooks/delivery-block.ts';
 import { type DeliveryRecord, deliveryIdOf } from '../../../src/service/webhooks/delivery-record.ts';
-import type { PendingDelivery } from '../../../src/service/webhooks/due-deliveries.ts';
+import type { HeldDelivery } from '../../../src/service/webhooks/due-deliveries.ts';
 import type { RecordWrite } from '../../../src/store/record-store.ts';
 import { MemoryRecordStore } from '../../support/memory-store/record-store.ts';
 import {
@@ -18,15 +19,31 @@ import {
 } from '../../support/webhook-deliveries.ts';
 import { beforeCalls, recordsWith } from '../../support/world.ts';
 
+const mib = 1024 * 1024;
 const ledgerB = '0199bbbb-0000-7000-8000-00000000000b';
 const recordedAt = (ms: number) => isoTime(startMs + ms);
 
-/** Deliveries over a memory store that counts writes of blocks, and can delay them or their answers. */
-function rig() {
+/**
+ * Deliveries over a memory store that counts reads and writes of blocks, and can delay writes or answers. Blocks are
+ * kept in a 32nd of `budgetBytes`.
+ */
+function rig(budgetBytes = mib) {
   const memory = new MemoryRecordStore();
+  const budget = new MemoryBudget(budgetBytes);
   const writes: RecordWrite[] = [];
-  const store = { gate: null as Promise<void> | null, after: null as (() => void) | null };
+  const reads: string[] = [];
+  const store = {
+    gate: null as Promise<void> | null,
+    after: null as (() => void) | null,
+    afterRead: null as (() => Promise<unknown>) | null,
+  };
   const records = recordsWith(memory, {
+    get: async (kind, id) => {
+      const found = await memory.get(kind, id);
+      if (kind === blockKind) reads.push(id);
+      await store.afterRead?.();
+      return found;
+    },
     put: async (write) => {
       if (write.kind === blockKind) writes.push(write);
       await store.gate;
@@ -35,7 +52,8 @@ function rig() {
       return put;
     },
   });
-  return { memory, writes, store, deliveries: deliveriesIn(records), other: deliveriesIn(memory) };
+  const deliveries = deliveriesIn(records, Date.now, budget);
+  return { memory, budget, writes, reads, store, deliveries, other: deliveriesIn(memory) };
 }
 
 /** The delivery of the event at `seq`, which is `seq` times `everyMs` after the start. */
@@ -56,7 +74,7 @@ const nowMs = startMs + minuteMs;
 const now = isoTime(nowMs);
 const upTo = (count: number) => Array.from({ length: count }, (_, at) => at);
 
-async function firstDue(deliveries: Deliveries): Promise<PendingDelivery> {
+async function firstDue(deliveries: Deliveries): Promise<HeldDelivery> {
   const [one] = (await deliveries.pending(subscriptionId, 64, now)).due;
   return one ?? expect.unreachable();
 }
@@ -99,9 +117,12 @@ describe('recording a range', () => {
   });
 });
 
-describe('recording attempts', () => {
+describe.each([
+  ['are kept', mib],
+  ['are not kept', 0],
+])('recording attempts while blocks %s', (_, budgetBytes) => {
   test('attempts recorded at once are one write, those recorded during a write the next one', async () => {
-    const { deliveries, writes, store } = rig();
+    const { deliveries, writes, store } = rig(budgetBytes);
     await deliveries.record(range(0, 63));
     const { due } = await deliveries.pending(subscriptionId, 64, now);
     writes.length = 0;
@@ -118,7 +139,7 @@ describe('recording attempts', () => {
   });
 
   test('two nodes that change one block do not undo each other’s changes', async () => {
-    const { deliveries, other } = rig();
+    const { deliveries, other } = rig(budgetBytes);
     await deliveries.record(range(0, 9));
     const { due } = await deliveries.pending(subscriptionId, 64, now);
     const [one, two, three] = due;
@@ -137,7 +158,7 @@ describe('recording attempts', () => {
   });
 
   test('a write that landed without an answer counts as written when it is retried', async () => {
-    const { deliveries, store } = rig();
+    const { deliveries, store } = rig(budgetBytes);
     await deliveries.record(range(0, 3));
     const one = await firstDue(deliveries);
     store.after = () => {
@@ -149,15 +170,26 @@ describe('recording attempts', () => {
   });
 
   test('a delivery whose block was swept is not changed', async () => {
-    const { deliveries, memory } = rig();
+    const { deliveries, memory } = rig(budgetBytes);
     await deliveries.record(range(0, 3));
     const one = await firstDue(deliveries);
     await memory.sweep(startMs + 200 * 24 * 60 * minuteMs, 10);
     expect(await deliveries.replace(one, delivered(one, nowMs), startMs)).toBe(false);
   });
 
-  test('a block is kept for 180 days while one of its deliveries is PENDING, and for 30 days afterwards', async () => {
-    const { deliveries, memory } = rig();
+  test('a delivery whose block is damaged is not changed, and the record stays as it is', async () => {
+    const { deliveries, memory } = rig(budgetBytes);
+    await deliveries.record(range(0, 3));
+    const one = await firstDue(deliveries);
+    const id = one.blockId ?? expect.unreachable();
+    const sound = (await memory.get(blockKind, id)) ?? expect.unreachable();
+    await memory.put({ kind: blockKind, id, replaces: sound.version, value: '{}', lookups: [] });
+    expect(await deliveries.replace(one, delivered(one, nowMs), startMs)).toBe(false);
+    expect((await memory.get(blockKind, id))?.value).toBe('{}');
+  });
+
+  test('a block stays for 180 days while one of its deliveries is PENDING, and for 30 days afterwards', async () => {
+    const { deliveries, memory } = rig(budgetBytes);
     const days = (count: number) => startMs + minuteMs + count * 24 * 60 * minuteMs;
     await deliveries.record(range(0, 1));
     const [one, two] = (await deliveries.pending(subscriptionId, 64, now)).due;
@@ -167,6 +199,56 @@ describe('recording attempts', () => {
     await deliveries.replace(two, delivered(two, nowMs), days(0));
     expect((await memory.sweep(days(30) - 1, 10)).removed).toBe(0);
     expect((await memory.sweep(days(30) + 1, 10)).removed).toBe(1);
+  });
+});
+
+describe('kept blocks', () => {
+  /** Two blocks of 64, of which there is room for one. The second was read last. */
+  async function twoBlocks() {
+    const made = rig(mib);
+    await made.deliveries.record(range(0, 63));
+    await made.deliveries.record(range(64, 127));
+    const { due } = await made.deliveries.pending(subscriptionId, 128, now);
+    const [ofFirst, another] = due;
+    const ofSecond = due[64];
+    if (ofFirst === undefined || another === undefined || ofSecond === undefined) expect.unreachable();
+    return { ...made, ofFirst, another, ofSecond };
+  }
+  const statusOf = async (deliveries: Deliveries, { delivery: { id } }: HeldDelivery) =>
+    (await deliveries.get(unboundedWalk(), subscriptionId, id))?.status;
+
+  test('serve changes without a read; a change of another block reads it, and is recorded', async () => {
+    const { deliveries, reads, ofFirst, ofSecond, another } = await twoBlocks();
+    expect(await deliveries.replace(ofSecond, delivered(ofSecond, nowMs), nowMs)).toBe(true);
+    expect(reads).toEqual([]);
+    expect(await deliveries.replace(ofFirst, delivered(ofFirst, nowMs), nowMs)).toBe(true);
+    expect(reads).toEqual([ofFirst.blockId]);
+    // It is kept since.
+    expect(await deliveries.replace(another, delivered(another, nowMs), nowMs)).toBe(true);
+    expect(reads).toHaveLength(1);
+    for (const one of [ofFirst, ofSecond, another]) expect(await statusOf(deliveries, one)).toBe('DELIVERED');
+  });
+
+  test('and read ones do not undo what another node writes meanwhile', async () => {
+    const { deliveries, other, store, ofFirst, another, ofSecond } = await twoBlocks();
+    // The second block is kept as it was before this.
+    expect(await other.replace(ofSecond, delivered(ofSecond, nowMs), nowMs)).toBe(true);
+    expect(await deliveries.replace(ofSecond, retried(ofSecond, nowMs), nowMs)).toBe(false);
+    store.afterRead = () => other.replace(another, delivered(another, nowMs), nowMs);
+    expect(await deliveries.replace(ofFirst, delivered(ofFirst, nowMs), nowMs)).toBe(true);
+    store.afterRead = null;
+    for (const one of [ofFirst, ofSecond, another]) expect(await statusOf(deliveries, one)).toBe('DELIVERED');
+  });
+
+  test('count in the memory budget while one of their deliveries is PENDING', async () => {
+    const { deliveries, budget } = rig();
+    await deliveries.record(range(0, 1));
+    const [one, two] = (await deliveries.pending(subscriptionId, 64, now)).due;
+    if (one === undefined || two === undefined) expect.unreachable();
+    await deliveries.replace(one, delivered(one, nowMs), nowMs);
+    expect(budget.heldBytes('queue')).toBeGreaterThan(1_000);
+    await deliveries.replace(two, delivered(two, nowMs), nowMs);
+    expect(budget.heldBytes('queue')).toBe(0);
   });
 });
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { isoTime } from '../../../src/domain/values/time.ts';
 import { unboundedWalk } from '../../../src/service/walking/walk.ts';
-import { blockIdOf, blockKind } from '../../../src/service/webhooks/delivery-block.ts';
+import { blockKind } from '../../../src/service/webhooks/delivery-block.ts';
 import { slotOf } from '../../../src/service/webhooks/delivery-record.ts';
 import { movedMax } from '../../../src/service/webhooks/due-slots.ts';
 import {
@@ -129,14 +129,14 @@ describe('slots of ten minutes', () => {
     expect(idsOf(await rig.pending())).toEqual(made);
     const next = rig.restarted();
     const [first] = await next.pending();
-    if (first?.block == null) expect.unreachable();
+    if (first?.blockId == null) expect.unreachable();
     rig.clock.jump(hourMs);
     await next.deliveries.replace(first, delivered(first, rig.clock.now()), rig.clock.now());
     expect(idsOf(await next.pending())).toEqual(made.slice(1));
     expect(idsOf(await rig.restarted().pending())).toEqual(made.slice(1));
     const [block] = await rig.memory.find(blockKind, { name: 'pending', value: subscriptionId }, { limit: 9 });
     expect(block).toBeUndefined();
-    expect(await rig.memory.get(blockKind, blockIdOf(first.block))).not.toBeNull();
+    expect(await rig.memory.get(blockKind, first.blockId)).not.toBeNull();
   });
 
   test('that a subscription has none from before there were slots is remembered of a bounded number', async () => {

@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest';
 import type { BackgroundLimiter } from '../../../src/runtime/background-limiter.ts';
 import { type SubscriptionRecord, subscriptionsIn } from '../../../src/service/webhooks/subscription-record.ts';
+import type { FindPage, LookupName, RecordStore } from '../../../src/store/record-store.ts';
+import { TooManyDeleted } from '../../../src/store/record-store.ts';
 import { KnownSubscriptions } from '../../../src/webhooks/tail/known-subscriptions.ts';
 import { SubscriptionIndex } from '../../../src/webhooks/tail/subscription-index.ts';
 import { ManualClock, settled } from '../../support/clock.ts';
@@ -27,6 +29,12 @@ async function amongChanges(readMs: number) {
       await change();
     },
   });
+  const { index, known } = knownIn(records, clock, () => node.isStopped);
+  await known.find();
+  return { clock, index, known, change, readings, node };
+}
+
+function knownIn(records: RecordStore, clock: ManualClock, isStopped = () => false) {
   const index = new SubscriptionIndex(new MemoryLedgerStore(() => clock.now()), () => {});
   const known = new KnownSubscriptions({
     subscriptions: subscriptionsIn(records),
@@ -34,13 +42,12 @@ async function amongChanges(readMs: number) {
     limiter: { take: async () => {} } as unknown as BackgroundLimiter,
     clock,
     isShared: true,
-    isStopped: () => node.isStopped,
+    isStopped,
     retryUntilStopped: (_, work) => work(),
     added: () => {},
     ended: () => {},
   });
-  await known.find();
-  return { clock, index, known, change, readings, node };
+  return { index, known };
 }
 
 function subscriptionOf(at: number): SubscriptionRecord {
@@ -94,4 +101,66 @@ test('a node that is stopped while it rests does not read the subscriptions agai
   await clock.advance(300);
   await caughtUp;
   expect(readings.length).toBe(before);
+});
+
+/**
+ * A store with `live` subscriptions, in which others were made and ended at the times `ended` (ms after `startMs`). It reads
+ * no list with more than 100 of those between the bounds of a page.
+ */
+async function amongEnded(live: readonly number[], ended: readonly number[]) {
+  const clock = new ManualClock(startMs + 9_000_000);
+  const memory = new MemoryRecordStore();
+  for (const at of live) await subscriptionsIn(memory).create(subscriptionOf(at));
+  const deleted = { times: ended.map((at) => new Date(startMs + at).toISOString()) };
+  let failures = 0;
+  let pages = 0;
+  const records = beforeCalls(memory, {
+    find: async (_: string, __: LookupName, { after, before }: FindPage) => {
+      pages += 1;
+      const between = deleted.times.filter(
+        (time) => (after === undefined || time > after.order) && (before === undefined || time < before),
+      );
+      if (between.length <= 100) return;
+      failures += 1;
+      throw new TooManyDeleted(new Error('too many deleted rows'));
+    },
+  });
+  const counts = () => {
+    const counted = { failures, pages };
+    [failures, pages] = [0, 0];
+    return counted;
+  };
+  return {
+    clock,
+    deleted,
+    counts,
+    change: () => subscriptionsIn(memory).create(subscriptionOf(8_999_999)),
+    ...knownIn(records, clock),
+  };
+}
+
+test('all active subscriptions are found, however many that have ended stand between them', async () => {
+  const live = [0, 1, 4_000_000, 8_999_000, 8_999_998];
+  const ended = Array.from({ length: 1_000 }, (_, at) => 1_000_000 + 7_990 * at);
+  const { clock, deleted, counts, change, known, index } = await amongEnded(live, ended);
+  await known.find();
+  for (const at of live) expect(index.get(uuid(100 + at))).toBeDefined();
+  expect(counts().failures).toBeGreaterThan(10);
+  await change();
+  await known.catchUp();
+  expect(index.count).toBe(live.length + 1);
+  expect(counts().failures).toBe(0);
+  deleted.times = [];
+  clock.jump(3 * 60 * 60_000 + 1);
+  await known.find();
+  expect(counts()).toEqual({ failures: 0, pages: 1 });
+});
+
+test('a reading fails if a minute of the list cannot be read', async () => {
+  const { counts, known } = await amongEnded(
+    [0],
+    Array.from({ length: 200 }, (_, at) => 8_990_000 + at),
+  );
+  await expect(known.find()).rejects.toBeInstanceOf(TooManyDeleted);
+  expect(counts().failures).toBeLessThan(40);
 });

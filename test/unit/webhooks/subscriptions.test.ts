@@ -1,11 +1,14 @@
 import { describe, expect, test } from 'vitest';
 import { isoTime } from '../../../src/domain/values/time.ts';
+import { changesWaitingByDefault } from '../../../src/service/records/change-mutex.ts';
 import { type SubscriptionRecord, subscriptionsIn } from '../../../src/service/webhooks/subscription-record.ts';
+import { settled } from '../../support/clock.ts';
 import { buyer, supplier } from '../../support/commands.ts';
 import { MemoryRecordStore } from '../../support/memory-store/record-store.ts';
+import { slowRecords } from '../../support/slow-records.ts';
 import { faultyRecordStore, scriptedFaults } from '../../support/store-faults.ts';
 import { webhookRig } from '../../support/webhook-rig.ts';
-import { beforeCalls, recordsWith } from '../../support/world.ts';
+import { beforeCalls, codeOf, recordsWith } from '../../support/world.ts';
 
 test('no record holds the secret in plain text', async () => {
   const written: string[] = [];
@@ -45,6 +48,36 @@ test('calls that run at once do not make more than a thousand', async () => {
   const results = await Promise.allSettled(Array.from({ length: 20 }, () => world.subscribe(supplier)));
   expect(results.filter(({ status }) => status === 'fulfilled')).toHaveLength(5);
   expect(await subscriptions.hasInForce(supplier, 1_001)).toBe(false);
+});
+
+test('creations of an actor wait up to CHANGES_WAITING, and one whose call ends leaves without work', async () => {
+  const slow = slowRecords(new MemoryRecordStore());
+  let looked = 0;
+  const records = beforeCalls(slow.records, { find: () => void looked++ });
+  const world = webhookRig({ records });
+  const request = { $typeName: 'svc.v1.CreateWebhookRequest' as const, url: 'https://hooks.example/', eventTypes: [] };
+  const create = ({ signal } = new AbortController()) =>
+    codeOf(world.api.createWebhook(request, { ...world.call(supplier), signal }));
+  slow.next('hangs');
+  const first = create();
+  await settled();
+  const ending = new AbortController();
+  const ended = Array.from({ length: changesWaitingByDefault }, () => create(ending));
+  await settled();
+  await expect(world.subscribe(supplier)).rejects.toMatchObject({
+    code: 'overloaded',
+    details: { bound: 'CHANGES_WAITING' },
+  });
+  await world.subscribe(buyer);
+  const before = looked;
+  ending.abort();
+  expect(new Set(await Promise.all(ended))).toEqual(new Set(['unavailable']));
+  expect(looked).toBe(before);
+  const next = create();
+  await settled();
+  await slow.land();
+  expect(await Promise.all([first, next])).toEqual(['carried out', 'carried out']);
+  expect(await subscriptionsIn(records).hasInForce(supplier, 3)).toBe(false);
 });
 
 test('two runs of the call that makes the thousandth subscription both get it', async () => {

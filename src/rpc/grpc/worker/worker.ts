@@ -62,6 +62,8 @@ const writer = new FrameWriter(
     connections.nowMs = performance.now();
   },
 );
+/** Above what the spaces for new objects of the two threads may take. */
+const processGrowthBytes = 64 * 1024 * 1024;
 const calls = new Slab<WorkerCall>();
 const nothing = Buffer.alloc(0);
 
@@ -86,7 +88,7 @@ const health = new Health(serviceNames);
 health.addTo(server);
 addReflection(server, serviceNames);
 releaseClosedStreams();
-collectWhenIdle();
+collectWhenIdle({ processGrowthBytes });
 
 // The worker opens the sockets itself, to bound their number, their handshakes and how long a close takes. TLS is
 // terminated before grpc-js gets a socket.

@@ -6,6 +6,8 @@ import { inParts } from '../session/session.ts';
 
 /** An event takes about 100 bytes, so writing a row costs far more than its content. */
 export const blockEventsMax = 32;
+/** No block holds events of more than one such span of time, ms. So histories can be read span by span. */
+export const blockSpanMs = 1_000;
 const uuidChars = 36;
 
 export interface AccessBlock {
@@ -18,8 +20,9 @@ export interface AccessBlock {
 export function accessBlocks(events: readonly AccessEvent[]): AccessBlock[] {
   const blocks: AccessBlock[] = [];
   for (const [actorId, own] of Map.groupBy(events, (event) => event.actorId))
-    for (const [hour, inHour] of Map.groupBy(own, ({ id }) => accessHour(accessTime(id))))
-      for (const part of inParts(inHour, blockEventsMax)) blocks.push({ actorId, hour, events: part });
+    for (const [span, inSpan] of Map.groupBy(own, ({ id }) => Math.floor(accessTime(id) / blockSpanMs)))
+      for (const events of inParts(inSpan, blockEventsMax))
+        blocks.push({ actorId, hour: accessHour(span * blockSpanMs), events });
   return blocks;
 }
 

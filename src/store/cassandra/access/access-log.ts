@@ -1,11 +1,19 @@
+import { UUID_V7_RANDOM_BYTES, UUID_V7_TIME_MAX, uuidV7 } from '../../../domain/values/uuid.ts';
 import { type AccessEvent, type AccessLog, type AccessPage, accessTime } from '../../access-log.ts';
 import { checkAccessOrder } from '../../write-checks.ts';
-import { accessHour, keyText } from '../keys.ts';
+import { accessHour, accessHourMs, keyText } from '../keys.ts';
 import { keptFromHourFact, keptFromHourIn } from '../schema/fact-values.ts';
 import { ClusterFacts } from '../session/facts.ts';
 import { preparedAtStart } from '../session/prepared-at-start.ts';
 import { type CqlSession, eachAtOnce, intMax, numberOf, type Statement, textOf } from '../session/session.ts';
-import { type AccessBlock, accessBlocks, blockEventsMax, eventsInOrder, formatAccessEvents } from './access-block.ts';
+import {
+  type AccessBlock,
+  accessBlocks,
+  blockEventsMax,
+  blockSpanMs,
+  eventsInOrder,
+  formatAccessEvents,
+} from './access-block.ts';
 
 const ADD_BLOCK = preparedAtStart(
   'INSERT INTO access_block (actor_id, hour, ledger_id, first_id, count, events) VALUES (?, ?, ?, ?, ?, ?)',
@@ -14,12 +22,20 @@ const ADD_HOUR = preparedAtStart('INSERT INTO access_hour (actor_id, hour) VALUE
 const HOURS_UP = 'SELECT hour FROM access_hour WHERE actor_id = ? AND hour >= ? LIMIT ?';
 const HOURS_DOWN =
   'SELECT hour FROM access_hour WHERE actor_id = ? AND hour >= ? AND hour <= ? ORDER BY hour DESC LIMIT ?';
-const OF_LEDGER = 'FROM access_block WHERE actor_id = ? AND hour = ? AND ledger_id = ?';
+const OF_SPAN =
+  'FROM access_block WHERE actor_id = ? AND hour = ? AND ledger_id = ? AND first_id >= ? AND first_id < ?';
+const COUNT =
+  'SELECT sum(count) AS events, min(count) AS least, max(count) AS most, count(count) AS counted, count(*) AS blocks ' +
+  OF_SPAN;
 
 /** Value of ledger_id in the rows of an actor's whole history. */
 const WHOLE = '';
 const lastHour = intMax;
 const hoursAtOnce = 16;
+/** A span of time with more blocks is read in parts: an actor may make millions of calls in an hour. */
+const blocksAtOnce = 256;
+/** Lengths of spans, ms. Each is a multiple of the next one. */
+const spansMs = [accessHourMs, 60_000, 10_000, blockSpanMs];
 const writesAtOnceMax = 16;
 /** Most (actor, hour) pairs remembered as listed. */
 const hoursKnownMax = 20_000;
@@ -61,33 +77,50 @@ export class CassandraAccessLog implements AccessLog {
   }
 
   async list(actorId: string, page: AccessPage, signal?: AbortSignal): Promise<AccessEvent[]> {
-    const { ledgerId, since, limit, descending } = page;
+    const { ledgerId, since, limit, offset, descending } = page;
     if (limit <= 0) return [];
     const keptFrom = keptFromHourIn(await this.#facts.get(keptFromHourFact), this.#now());
     const from = Math.max(accessHour(Math.max(0, since)), keptFrom ?? 0);
     const ledger = ledgerId === null ? WHOLE : keyText(ledgerId);
-    const found: AccessEvent[] = [];
-    let skip = page.offset;
+    const reading = { actorId, ledger, since, limit, descending, signal, skip: offset, found: [] };
     for await (const hour of this.#hours(actorId, from, descending)) {
-      signal?.throwIfAborted();
-      const partition = [keyText(actorId), hour, ledger];
-      // Only the first hour may hold events before `since`.
-      if (skip > 0 && hour > from) {
-        const count = await this.#count(partition);
-        if (count !== null && skip >= count) {
-          skip -= count;
-          continue;
-        }
-      }
-      const rows = await this.#session.read({ cql: `SELECT events ${OF_LEDGER}`, params: partition });
-      const texts = rows.flatMap((row) => textOf(row, 'events') ?? []);
-      for (const event of eventsInOrder(actorId, texts, descending)) {
-        if (accessTime(event.id) < since) continue;
-        if (skip > 0) skip -= 1;
-        else if (found.push(event) === limit) return found;
+      await this.#readSpan(reading, hour * accessHourMs, spansMs);
+      if (reading.found.length === limit) break;
+    }
+    return reading.found;
+  }
+
+  /** Reads the span of the first of these lengths that begins at `fromMs`. */
+  async #readSpan(reading: Reading, fromMs: number, [lengthMs = 0, ...shorterMs]: readonly number[]): Promise<void> {
+    const { actorId, ledger, since, limit, descending, signal, found } = reading;
+    signal?.throwIfAborted();
+    const endMs = fromMs + lengthMs;
+    if (endMs <= since) return;
+    const span = [keyText(actorId), accessHour(fromMs), ledger, firstIdAt(fromMs), firstIdAt(endMs)];
+    if (reading.skip > 0 && fromMs >= since) {
+      const count = await this.#count(span);
+      if (count !== null && reading.skip >= count) {
+        reading.skip -= count;
+        return;
       }
     }
-    return found;
+    const [partMs] = shorterMs;
+    const most = partMs === undefined ? intMax : blocksAtOnce + 1;
+    const rows = await this.#session.read({ cql: `SELECT events ${OF_SPAN} LIMIT ?`, params: [...span, most] });
+    if (partMs !== undefined && rows.length > blocksAtOnce) {
+      const parts = Array.from({ length: lengthMs / partMs }, (_, at) => fromMs + at * partMs);
+      for (const partFromMs of descending ? parts.reverse() : parts) {
+        await this.#readSpan(reading, partFromMs, shorterMs);
+        if (found.length === limit) return;
+      }
+      return;
+    }
+    const texts = rows.flatMap((row) => textOf(row, 'events') ?? []);
+    for (const event of eventsInOrder(actorId, texts, descending)) {
+      if (accessTime(event.id) < since) continue;
+      if (reading.skip > 0) reading.skip -= 1;
+      else if (found.push(event) === limit) return;
+    }
   }
 
   async sweep(before: number): Promise<number> {
@@ -119,12 +152,29 @@ export class CassandraAccessLog implements AccessLog {
   }
 
   /** The number of events, by the counts of the blocks. null if one of these cannot be. */
-  async #count(partition: readonly unknown[]): Promise<number | null> {
-    const rows = await this.#session.read({ cql: `SELECT count ${OF_LEDGER}`, params: partition });
-    const counts = rows.map((row) => numberOf(row, 'count') ?? 0);
-    if (counts.some((count) => count < 1 || count > blockEventsMax)) return null;
-    return counts.reduce((sum, count) => sum + count, 0);
+  async #count(span: readonly unknown[]): Promise<number | null> {
+    const [row] = await this.#session.read({ cql: COUNT, params: span });
+    const isSound =
+      numberOf(row, 'counted') === numberOf(row, 'blocks') &&
+      (numberOf(row, 'least') ?? 1) >= 1 &&
+      (numberOf(row, 'most') ?? 0) <= blockEventsMax;
+    return isSound ? numberOf(row, 'events') : null;
   }
+}
+
+/** A page that is being read. */
+interface Reading extends Omit<AccessPage, 'ledgerId' | 'offset'> {
+  readonly actorId: string;
+  readonly ledger: string;
+  readonly signal: AbortSignal | undefined;
+  readonly found: AccessEvent[];
+  /** How many events come before the page. */
+  skip: number;
+}
+
+/** No id of that time, or a later one, is lower. */
+function firstIdAt(ms: number): string {
+  return uuidV7(Math.min(ms, UUID_V7_TIME_MAX), new Uint8Array(UUID_V7_RANDOM_BYTES));
 }
 
 function blockStatements({ actorId, hour, events }: AccessBlock): Statement[] {

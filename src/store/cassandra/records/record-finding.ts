@@ -7,6 +7,9 @@ import { readRecord } from './record-row.ts';
 const COLUMNS = 'SELECT line_order, id, put_token FROM record_lookup WHERE kind = ? AND name = ? AND value = ?';
 const UP = preparedAtStart(`${COLUMNS} LIMIT ?`);
 const UP_BEHIND = `${COLUMNS} AND (line_order, id, put_token) > (?, ?, ?) LIMIT ?`;
+const BEFORE = 'AND (line_order) < (?)';
+const UP_BEFORE = `${COLUMNS} ${BEFORE} LIMIT ?`;
+const UP_BETWEEN = `${COLUMNS} AND (line_order, id, put_token) > (?, ?, ?) ${BEFORE} LIMIT ?`;
 const DOWN = preparedAtStart(`${COLUMNS} ORDER BY line_order DESC LIMIT ?`);
 const DOWN_BEHIND = `${COLUMNS} AND (line_order, id, put_token) < (?, ?, ?) ORDER BY line_order DESC LIMIT ?`;
 
@@ -31,15 +34,19 @@ export async function findRecords(
   session: CqlSession,
   kind: string,
   lookup: LookupName,
-  { limit, offset = 0, descending = false, after, charsMax = Number.POSITIVE_INFINITY }: FindPage,
+  { limit, offset = 0, descending = false, after, before, charsMax = Number.POSITIVE_INFINITY }: FindPage,
 ): Promise<FoundRecord[]> {
   const key = [keyText(kind), keyText(lookup.name), keyText(lookup.value)];
   const read = async (behind: IndexRow | undefined, max: number): Promise<IndexRow[]> => {
-    if (behind === undefined)
-      return indexRows(await session.read({ cql: descending ? DOWN : UP, params: [...key, max] }));
-    const from = [readFrom(behind.order), readFrom(behind.id), behind.token];
-    const cql = descending ? DOWN_BEHIND : UP_BEHIND;
-    return indexRows(await session.read({ cql, params: [...key, ...from, max] }));
+    const from = behind === undefined ? [] : [readFrom(behind.order), readFrom(behind.id), behind.token];
+    const until = before === undefined ? [] : [readFrom(before)];
+    const [whole, rest] = descending
+      ? [DOWN, DOWN_BEHIND]
+      : before === undefined
+        ? [UP, UP_BEHIND]
+        : [UP_BEFORE, UP_BETWEEN];
+    const cql = behind === undefined ? whole : rest;
+    return indexRows(await session.read({ cql, params: [...key, ...from, ...until, max] }));
   };
   const behindRecord = ({ order, id }: Omit<IndexRow, 'token'>) => {
     return { order, id, token: descending ? '' : lastToken };

@@ -9,10 +9,12 @@ import {
   type RecordWrite,
   type StoredRecord,
   type Swept,
+  TooManyDeleted,
   writeUnknown,
 } from '../../record-store.ts';
 import { unreadableRecord } from '../../unreadable-record.ts';
 import { checkRecordWrite } from '../../write-checks.ts';
+import { isReadFailure } from '../session/health.ts';
 import { type CqlSession, MaybeApplied, type Statement, textOf } from '../session/session.ts';
 import { writeMutex } from '../session/write-mutex.ts';
 import { findRecords } from './record-finding.ts';
@@ -157,7 +159,9 @@ export class CassandraRecordStore implements RecordStore {
   }
 
   find(kind: string, lookup: LookupName, page: FindPage): Promise<FoundRecord[]> {
-    return findRecords(this.#session, kind, lookup, page);
+    return findRecords(this.#session, kind, lookup, page).catch((error: unknown) => {
+      throw error instanceof LedgerError && isReadFailure(error.cause) ? new TooManyDeleted(error) : error;
+    });
   }
 
   sweep(now: number, limit: number): Promise<Swept> {

@@ -30,6 +30,11 @@ function isSocketError(error: unknown): boolean {
   return error instanceof Error && 'isSocketError' in error && error.isSocketError === true;
 }
 
+/** Whether a replica gave up a read, which it does for too many deleted rows. */
+export function isReadFailure(error: unknown): boolean {
+  return error instanceof ResponseError && error.code === responseErrorCodes.readFailure;
+}
+
 /** Whether Cassandra will never accept the statement, so that a retry is useless. It must not look like an outage. */
 export function isProgrammerError(error: unknown): boolean {
   if (ownErrors.some((kind) => error instanceof kind)) return true;

@@ -112,6 +112,7 @@ export class LmdbRecordStore implements RecordStore {
         keys += 1;
         from = Buffer.from(key);
         const { order, id } = orderIdOfKey(key, prefix.length);
+        if (page.before !== undefined && order >= page.before) return found;
         const record = recordKey(kind, id);
         const stored = record === null ? null : shown(this.#storedOrPassOver(kind, id, record));
         if (stored === null) continue;

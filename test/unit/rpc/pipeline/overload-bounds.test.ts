@@ -7,6 +7,7 @@ import { clusterSettings } from '../../../../cluster/settings.ts';
 import { LedgerError } from '../../../../src/domain/errors.ts';
 import { readConfig } from '../../../../src/node/config.ts';
 import { nodeSettings } from '../../../../src/node/settings.ts';
+import { changeMutex } from '../../../../src/service/records/change-mutex.ts';
 import { VerifyingThreads } from '../../../../src/service/signatures/verifying-threads.ts';
 import { Circuit } from '../../../../src/store/cassandra/session/circuit.ts';
 import { writeMutex } from '../../../../src/store/cassandra/session/write-mutex.ts';
@@ -75,6 +76,16 @@ describe('an overloaded call names the bound', () => {
     await Promise.all([running, waiting]);
   });
 
+  test('of the changes that wait for one record', async () => {
+    const mutex = changeMutex(1);
+    const ends = Promise.withResolvers<void>();
+    const running = mutex.take('a', 'write', () => ends.promise);
+    const waiting = mutex.take('a', 'write', async () => {});
+    expect(await boundOf(mutex.take('a', 'write', async () => {}))).toBe('CHANGES_WAITING');
+    ends.resolve();
+    await Promise.all([running, waiting]);
+  });
+
   test('of the commands that wait for another node, and of their bytes', async () => {
     for (const [bound, bounds] of [
       ['PEER_COMMANDS_MAX', { commandsMax: 1, unsentBytesMax: 1_000 }],
@@ -121,6 +132,8 @@ describe('the bounds behind overloaded', () => {
 
   test('have their documented defaults and can be set', () => {
     const mebibyte = 1024 * 1024;
+    expect(readConfig({}).changesWaiting).toBe(64);
+    expect(readConfig({ CHANGES_WAITING: '12' }).changesWaiting).toBe(12);
     expect(readConfig({}).queues).toEqual({
       ledgerCommandsMax: 4_096,
       ledgerBytesMax: 32 * mebibyte,

@@ -40,7 +40,7 @@ async function known(actor: ActorRecord) {
     /** The same record as another node changes it. */
     elsewhere: async (change: (held: ActorRecord) => ActorRecord) => {
       isSlow = false;
-      await identitiesIn(store, () => nowMs).update(actorId, change);
+      await identitiesIn(store, () => nowMs).update(actorId, change, null);
       isSlow = true;
     },
     wait: (ms: number) => {

@@ -7,6 +7,7 @@ import { keyRevocation } from '../../../../src/service/actors/key-revocation.ts'
 import { checkCallSignature } from '../../../../src/service/actors/signing.ts';
 import { enrolKey } from '../../../../src/service/actors/signing-keys.ts';
 import type { Call } from '../../../../src/service/calls/call.ts';
+import { changesWaitingByDefault } from '../../../../src/service/records/change-mutex.ts';
 import type { RecordStore } from '../../../../src/store/record-store.ts';
 import { bareActor } from '../../../support/actor-record.ts';
 import { settled } from '../../../support/clock.ts';
@@ -35,17 +36,17 @@ function node(records: RecordStore, lead = leadMs) {
   const endings = new KeyEndings(identities);
   const ledger = new LedgerActor(ledgerId, { ...parts, keys: endings });
   const service = actorService(identities, keyRevocation(identities, endings, clock, lead));
-  const call = (now = clock.now()) =>
-    ({ now, caller: { actorId: supplier, mustSign: false }, newId: randomUUID }) as Partial<Call> as Call;
+  const call = (now = clock.now(), { signal } = new AbortController()) =>
+    ({ now, signal, caller: { actorId: supplier, mustSign: false }, newId: randomUUID }) as Partial<Call> as Call;
   return {
     identities,
     ledger,
     keys: endings,
     call,
     append: () => codeOf(ledger.submit(signed())),
-    /** `now`: when the call first came, if it is run again. */
-    revoke: (reason = 'lost', now = clock.now()) =>
-      codeOf(service.revokeActorKey({ actorId: supplier, kid, reason } as never, call(now))),
+    /** `now`: when the call first came, if it is run again. `ending` ends the call. */
+    revoke: (reason = 'lost', now = clock.now(), ending = new AbortController()) =>
+      codeOf(service.revokeActorKey({ actorId: supplier, kid, reason } as never, call(now, ending))),
     enrol: () => service.enrollActorKey({ actorId: supplier, publicKey: newKeyPair().publicKey } as never, call()),
     prefer: (name: string) => codeOf(service.preferActorKey({ actorId: supplier, kid: name } as never, call())),
     shown: async () => {
@@ -146,6 +147,23 @@ describe('a revocation on a cluster', () => {
     await slow.land();
     expect(await answer).toBe('carried out');
     expect(await endOfKey()).toBe(iso(begunMs + leadMs));
+  });
+
+  test('whose call ends during the first write is finished, however many changes of the actor wait', async () => {
+    slow.next('hangs');
+    const ending = new AbortController();
+    const answer = here.revoke('lost', world.clock.now(), ending);
+    await settled();
+    const others = Array.from({ length: changesWaitingByDefault }, () => here.prefer('key-1'));
+    await settled();
+    expect(await here.prefer('key-1')).toBe('overloaded');
+    ending.abort();
+    await slow.land();
+    expect(new Set(await Promise.all(others))).toEqual(new Set(['key_not_active']));
+    await settled();
+    await world.clock.advance(leadMs);
+    expect(await answer).toBe('carried out');
+    await endOfKey();
   });
 
   test('whose second write fails has an unknown outcome, and a retry of the call finishes it', async () => {
@@ -308,10 +326,13 @@ describe('on a node that stands alone', () => {
   });
 
   test('the end counts although another revocation of the key fails meanwhile', async () => {
-    slow.next('hangs', 'never');
+    slow.next('hangs');
     const answer = here.revoke();
     await world.clock.advance(5);
-    expect(await here.revoke()).toBe('unavailable');
+    const ending = new AbortController();
+    const other = here.revoke('lost', world.clock.now(), ending);
+    ending.abort();
+    expect(await other).toBe('unavailable');
     expect(await appending(1_000)).toEqual([]);
     await slow.land();
     expect(await answer).toBe('carried out');

@@ -74,7 +74,7 @@ async function storing(...actors: readonly ActorRecord[]) {
     places,
     /** The same record as another node changes it. */
     elsewhere: (change: (held: ActorRecord) => ActorRecord, actorId = uuid(1)) =>
-      identitiesIn(store, () => startMs).update(actorId, change),
+      identitiesIn(store, () => startMs).update(actorId, change, null),
     readsWhile: async (work: () => Promise<unknown>) => {
       const before = reads;
       await work();
@@ -113,7 +113,7 @@ describe('an actor that is read again', () => {
 
   test('is what this node itself has stored', async () => {
     const { identities } = await storing(actorWith(3));
-    const stored = await identities.update(uuid(1), (actor) => preferKey(actor, actorKid(uuid(1), 2)));
+    const stored = await identities.update(uuid(1), (actor) => preferKey(actor, actorKid(uuid(1), 2)), null);
     expect(await identities.load(uuid(1))).toEqual(stored);
   });
 });

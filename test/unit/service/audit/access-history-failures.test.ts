@@ -5,16 +5,17 @@ import { historyBounds } from '../../../../src/service/audit/access-history.ts';
 import { StoreStopped } from '../../../../src/store/ledger-store.ts';
 import {
   actorId,
+  heldRecordsMax,
   isOpen,
   numbers,
   accessHistoryRig as rig,
   unavailable,
   upTo,
+  waitRecords,
 } from '../../../support/access-history-rig.ts';
 import { settled } from '../../../support/clock.ts';
 
-const { flushAfterMs, flushRecords, waitRecords, heldRecordsMax, retryFirstMs, retryMaxMs, lastFlushMs } =
-  historyBounds;
+const { flushAfterMs, flushRecords, retryFirstMs, retryMaxMs, lastFlushMs } = historyBounds;
 /** The most records of one actor that wait, while no other actor has any. */
 const ownRecordsMax = heldRecordsMax / 2;
 

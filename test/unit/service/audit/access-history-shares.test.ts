@@ -1,9 +1,16 @@
 import { describe, expect, test } from 'vitest';
 import { historyBounds } from '../../../../src/service/audit/access-history.ts';
-import { actorId, isOpen, accessHistoryRig as rig, unavailable } from '../../../support/access-history-rig.ts';
+import {
+  actorId,
+  heldRecordsMax,
+  isOpen,
+  accessHistoryRig as rig,
+  unavailable,
+  waitRecords,
+} from '../../../support/access-history-rig.ts';
 import { settled } from '../../../support/clock.ts';
 
-const { flushRecords, waitRecords, heldRecordsMax, retryMaxMs } = historyBounds;
+const { flushRecords, retryMaxMs } = historyBounds;
 const otherId = '0199aaaa-0000-7000-8000-000000000002';
 
 describe('room in the queue', () => {

@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { accessRecordBytes } from '../../../../src/runtime/limits/queue-bounds.ts';
 import { type AccessQueue, historyBounds } from '../../../../src/service/audit/access-history.ts';
 import type { AccessRecord } from '../../../../src/service/audit/access-record.ts';
 import { auditService } from '../../../../src/service/audit/audit.ts';
@@ -12,22 +13,23 @@ import {
   accessHistoryRig as rig,
   startMs,
   upTo,
+  waitRecords,
 } from '../../../support/access-history-rig.ts';
 import { settled } from '../../../support/clock.ts';
 
-const { flushAfterMs, flushRecords, waitRecords, lookUpsMax, lastFlushMs } = historyBounds;
+const { flushAfterMs, flushRecords, lookUpsMax, lastFlushMs } = historyBounds;
 
 describe('writing behind the answers', () => {
   test('an answer waits for no write, and its record is written with those of the same 100 ms', async () => {
-    const { note, appends, clock, stored, queue } = rig();
+    const { note, appends, clock, stored, queue, heldBytes } = rig();
     expect(note(3)).toEqual([undefined, undefined, undefined]);
     await clock.advance(flushAfterMs - 1);
     expect(appends).toHaveLength(0);
-    expect(queue.held).toBe(3);
+    expect([queue.held, heldBytes()]).toEqual([3, 3 * accessRecordBytes]);
     await clock.advance(1);
     expect(appends).toHaveLength(1);
     expect(numbers(await stored())).toEqual([0, 1, 2]);
-    expect(queue.held).toBe(0);
+    expect([queue.held, heldBytes()]).toEqual([0, 0]);
     expect(clock.timers).toBe(0);
   });
 

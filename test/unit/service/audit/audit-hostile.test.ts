@@ -5,6 +5,7 @@ import { afterAll, describe, expect, test } from 'vitest';
 import { LedgerError } from '../../../../src/domain/errors.ts';
 import { rpcPathOf } from '../../../../src/rpc/endpoints/endpoint.ts';
 import { apiServices, type RestRoute, restRoutes } from '../../../../src/rpc/endpoints/routes.ts';
+import { MemoryBudget } from '../../../../src/runtime/limits/memory-budget.ts';
 import { AccessQueue } from '../../../../src/service/audit/access-history.ts';
 import { accessPathMaxChars } from '../../../../src/service/audit/access-record.ts';
 import { LedgerNaming } from '../../../../src/service/audit/ledger-naming.ts';
@@ -84,7 +85,8 @@ const report = {
   recovered: () => {},
   lost: (_records: number, cause: unknown) => void reports.push(cause),
 };
-const queue = new AccessQueue({ log, clock: new ManualClock(nowMs), random: randomBytes, report });
+const memory = new MemoryBudget(1024 * 1024 * 1024);
+const queue = new AccessQueue({ log, memory, clock: new ManualClock(nowMs), random: randomBytes, report });
 const options = { handlers, names, now: () => nowMs };
 const nodes = [
   await startListeningNode({ ...options, history: (entry, actor) => queue.note(entry, actor) }),

@@ -4,26 +4,58 @@ import { uuidV7 } from '../../../../src/domain/values/uuid.ts';
 import type { Call } from '../../../../src/service/calls/call.ts';
 import { apiKeyCollection } from '../../../../src/service/developers/api-key-record.ts';
 import { developerService } from '../../../../src/service/developers/developers.ts';
+import { changesWaitingByDefault } from '../../../../src/service/records/change-mutex.ts';
 import { unboundedWalk } from '../../../../src/service/walking/walk.ts';
+import type { RecordStore } from '../../../../src/store/record-store.ts';
+import { settled } from '../../../support/clock.ts';
 import { supplier } from '../../../support/commands.ts';
 import { MemoryRecordStore } from '../../../support/memory-store/record-store.ts';
+import { slowRecords } from '../../../support/slow-records.ts';
+import { codeOf } from '../../../support/world.ts';
 
-test('calls that run at once do not make more than 1,000 API keys of an actor', async () => {
-  const records = new MemoryRecordStore();
+/** An actor with so many API keys, and a call that makes another one. */
+async function developerWith(count: number, records: RecordStore) {
   const keys = apiKeyCollection(records);
   const key = { actorId: supplier, environment: 'sandbox', region: null, prefix: 'p', name: 'n' } as const;
-  for (let at = 0; at < 995; at++)
+  for (let at = 0; at < count; at++)
     await keys.create({ ...key, hash: `h${at}`, keyId: `k${at}`, createdAt: 'then', revokedAt: null });
   const { createApiKey } = developerService(...([records, {}, {}] as unknown as Parameters<typeof developerService>));
-  const call = () =>
-    ({
+  const request = { name: 'another' } as Parameters<typeof createApiKey>[0];
+  const create = ({ signal } = new AbortController()) => {
+    const call = {
       caller: { actorId: supplier, world: 'sandbox' },
-      walk: unboundedWalk(),
+      walk: unboundedWalk(signal),
+      signal,
       now: 0,
       newId: () => uuidV7(0, randomBytes(10)),
       randomBytes,
-    }) as unknown as Call;
-  const request = { name: 'another' } as Parameters<typeof createApiKey>[0];
-  const results = await Promise.allSettled(Array.from({ length: 20 }, () => createApiKey(request, call())));
-  expect(results.filter(({ status }) => status === 'fulfilled')).toHaveLength(5);
+    };
+    return codeOf(createApiKey(request, call as unknown as Call));
+  };
+  return { keys, create };
+}
+
+test('calls that run at once do not make more than 1,000 API keys of an actor', async () => {
+  const { create } = await developerWith(995, new MemoryRecordStore());
+  const outcomes = await Promise.all(Array.from({ length: 20 }, () => create()));
+  expect(outcomes.filter((outcome) => outcome === 'carried out')).toHaveLength(5);
+});
+
+test('creations of an actor wait up to CHANGES_WAITING, and one whose call ends leaves at once', async () => {
+  const slow = slowRecords(new MemoryRecordStore());
+  const { create, keys } = await developerWith(1, slow.records);
+  slow.next('hangs');
+  const first = create();
+  await settled();
+  const ending = new AbortController();
+  const ended = Array.from({ length: changesWaitingByDefault }, () => create(ending));
+  await settled();
+  expect(await create()).toBe('overloaded');
+  ending.abort();
+  expect(new Set(await Promise.all(ended))).toEqual(new Set(['unavailable']));
+  const next = create();
+  await settled();
+  await slow.land();
+  expect(await Promise.all([first, next])).toEqual(['carried out', 'carried out']);
+  expect(await keys.find(unboundedWalk(), 'actor', supplier, { limit: 100 })).toHaveLength(3);
 });

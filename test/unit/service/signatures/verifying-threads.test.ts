@@ -1,4 +1,4 @@
-import { createHash, generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
+import { createHash, createPublicKey, generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
 import { afterEach, describe, expect, test } from 'vitest';
 import { VerifyingThreads } from '../../../../src/service/signatures/verifying-threads.ts';
 import { settled } from '../../../support/clock.ts';
@@ -119,6 +119,15 @@ describe('VerifyingThreads', () => {
     for (let at = 0; at < 3; at++) {
       await expect(threads.verify(digestOf('event'), Buffer.alloc(64), pair(at).publicKey)).rejects.toThrow();
     }
+  });
+
+  test('a thread with as many keys as it may have is replaced, though signatures always wait', async () => {
+    const script = new URL('../../../support/full-thread.ts', import.meta.url);
+    threads = new VerifyingThreads({ count: 2, keysMax: 80, script });
+    const jwk = publicKey.export({ format: 'jwk' });
+    // The cache of keys makes one anew for each signature if there are more signers than it holds.
+    const ask = () => threads.verify(digest, signature, createPublicKey({ key: jwk, format: 'jwk' }));
+    expect(new Set(await Promise.all(Array.from({ length: 600 }, ask)))).toEqual(new Set([true]));
   });
 
   test('after closing, signatures are refused as unavailable', async () => {

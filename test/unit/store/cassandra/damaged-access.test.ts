@@ -5,6 +5,7 @@ import { formatAccessEvents } from '../../../../src/store/cassandra/access/acces
 import { CassandraAccessLog } from '../../../../src/store/cassandra/access/access-log.ts';
 import { accessHour } from '../../../../src/store/cassandra/keys.ts';
 import type { CqlSession, Row } from '../../../../src/store/cassandra/session/session.ts';
+import { blocksBetween, countsOf } from '../../../support/access-blocks.ts';
 
 const nowMs = Date.UTC(2026, 10, 21);
 const keptHour = accessHour(nowMs - accessKeptMs);
@@ -31,7 +32,10 @@ function history({ kept = null as string | null, blocks = [] as readonly Row[], 
           .sort((a, b) => (isDescending ? b - a : a - b));
         return inOrder.slice(0, Number(params.at(-1))).map((hour) => ({ hour }));
       }
-      return params[1] === accessHour(nowMs) ? [...blocks] : [];
+      if (params[1] !== accessHour(nowMs)) return [];
+      const found = blocksBetween(blocks, String(params[3]), String(params[4]));
+      if (cql.includes('sum(count)')) return [countsOf(found)];
+      return found.slice(0, Number(params.at(-1)));
     },
     write: async () => {},
     async decide(statements) {
@@ -45,6 +49,7 @@ function history({ kept = null as string | null, blocks = [] as readonly Row[], 
 }
 
 const blockOf = (...events: readonly AccessEvent[]): Row => ({
+  first_id: eventAt(nowMs + 1).id,
   events: formatAccessEvents(events),
   count: events.length,
 });

@@ -1,0 +1,68 @@
+import { expect, test } from 'vitest';
+import { uuidV7 } from '../../../../src/domain/values/uuid.ts';
+import type { AccessEvent } from '../../../../src/store/access-log.ts';
+import { CassandraAccessLog } from '../../../../src/store/cassandra/access/access-log.ts';
+import { accessHourMs } from '../../../../src/store/cassandra/keys.ts';
+import type { CqlSession, Row } from '../../../../src/store/cassandra/session/session.ts';
+import { blocksBetween, countsOf } from '../../../support/access-blocks.ts';
+
+/** The first hour of 1970 holds all events of the actor. */
+function oneHour() {
+  const blocks: Row[] = [];
+  let blocksRead = 0;
+  const session: CqlSession = {
+    async read({ cql, params }): Promise<Row[]> {
+      if (cql.includes('FROM fact')) return [];
+      if (cql.includes('FROM access_hour')) return [{ hour: 0 }];
+      const found = blocksBetween(blocks, String(params[3]), String(params[4]));
+      if (cql.includes('sum(count)')) return [countsOf(found)];
+      const rows = found.slice(0, Number(params.at(-1)));
+      blocksRead += rows.length;
+      return rows;
+    },
+    async write(statements) {
+      for (const { cql, params } of statements) {
+        const [, , ledger, first_id, count, events] = params;
+        if (cql.includes('access_block') && ledger === '') blocks.push({ first_id, count, events } as Row);
+      }
+    },
+    decide: async () => ({ applied: true, row: {} }),
+  };
+  const log = new CassandraAccessLog(session, () => 0);
+  const eventAt = (ms: number): AccessEvent => {
+    const fields = { apiKeyId: null, ledgerId: null, method: 'GET', path: '/', responseStatus: 200 };
+    return { id: uuidV7(ms, Buffer.alloc(10, ms % 251)), actorId: 'a', ...fields, requestId: String(ms) };
+  };
+  const page = async (offset: number, limit: number, descending: boolean, since = 0) => {
+    const events = await log.list('a', { ledgerId: null, since, limit, offset, descending });
+    return events.map(({ requestId }) => Number(requestId));
+  };
+  return { append: (times: readonly number[]) => log.append(times.map(eventAt)), page, blocksRead: () => blocksRead };
+}
+
+test('a page of an hour with many blocks is right, and reads few of them', async () => {
+  const { append, page, blocksRead } = oneHour();
+  const times: number[] = [];
+  // Some blocks begin before the end of a second, of ten seconds, of a minute, and would end after it.
+  for (let ms = 0; ms < accessHourMs; ms += 270) times.push(ms);
+  for (let at = 0; at < times.length; at += 3) await append(times.slice(at, at + 3));
+  const offsets = [0, 1, 222, 5_000, times.length - 3, times.length];
+  for (const offset of offsets) {
+    const before = blocksRead();
+    expect(await page(offset, 40, false)).toEqual(times.slice(offset, offset + 40));
+    expect(await page(offset, 40, true)).toEqual(times.toReversed().slice(offset, offset + 40));
+    expect(blocksRead() - before).toBeLessThan(2 * 4 * 257);
+  }
+  const since = 1_234_567;
+  const young = times.filter((ms) => ms >= since);
+  expect(await page(3, 40, false, since)).toEqual(young.slice(3, 43));
+  expect(await page(young.length - 2, 40, true, since)).toEqual(young.toReversed().slice(-2));
+});
+
+test('events of a second are read together however many they are', async () => {
+  const { append, page } = oneHour();
+  const times = Array.from({ length: 600 }, (_, at) => 5_000 + at);
+  for (const ms of times) await append([ms]);
+  expect(await page(0, 1_000, false)).toEqual(times);
+  expect(await page(590, 100, true)).toEqual(times.slice(0, 10).reverse());
+});
