@@ -25,6 +25,7 @@ const apart = [
   'test/unit/service/masters/append-stream-lanes.test.ts',
   'test/unit/cluster/peers-unanswered.test.ts',
   'test/unit/rpc/grpc/health.test.ts',
+  'test/unit/rpc/http/unread-looks.test.ts',
   'test/unit/test-tools/host-watch.test.ts',
   'test/unit/runtime/log-lines.test.ts',
   'test/unit/service/encoding/message-json.test.ts',

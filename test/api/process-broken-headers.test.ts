@@ -14,7 +14,7 @@ import {
   settings,
   windowUpdate,
 } from '../support/attacks/http2-frames.ts';
-import { startNodeProcess } from '../support/node-process.ts';
+import { type ProcessEnvironment, startNodeProcess } from '../support/node-process.ts';
 import { openSocket } from '../support/raw-http.ts';
 import { suiteDir } from '../support/running-node.ts';
 
@@ -57,3 +57,15 @@ test.each([
   },
   60_000,
 );
+
+test('a node says at its start if its version of Node cannot be protected from such headers', async () => {
+  const hidden =
+    'const{getOwnPropertySymbols:all}=Object;Object.getOwnPropertySymbols=(o)=>all(o).filter((s)=>s.description!=="kHandle")';
+  const otherNode = { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(hidden)}` };
+  const warnings = async (env: ProcessEnvironment): Promise<number> => {
+    await using node = await startNodeProcess({ DATA_DIR: mkdtempSync(`${dir}/`), ...env });
+    await node.terminate();
+    return node.said().split('any client may end this process').length - 1;
+  };
+  expect([await warnings({}), await warnings(otherNode)]).toEqual([0, 1]);
+});

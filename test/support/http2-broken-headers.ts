@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect as connectHttp2, createServer } from 'node:http2';
 import { type AddressInfo, createServer as createRawServer, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import { keepSession, keepSessions } from '../../src/rpc/grpc/session-memory.ts';
+import { keepSessions } from '../../src/rpc/grpc/session-memory.ts';
 import { refusedHeaders, secondHeaders } from './attacks/broken-headers.ts';
 import {
   callHeaders,
@@ -29,10 +29,7 @@ const headers = callHeaders('/a');
 const begunHeaders = secondHeaders(0);
 const begun = Buffer.concat([frame(frameType.headers, endHeaders, 1, headers), begunHeaders]);
 const server = createServer();
-if (kept === 'kept') {
-  keepSessions();
-  server.on('session', keepSession);
-}
+if (kept === 'kept') keepSessions(server);
 server.on('session', (session) => session.on('error', () => {}));
 server.listen(0, '127.0.0.1');
 await once(server, 'listening');

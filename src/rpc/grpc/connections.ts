@@ -55,6 +55,8 @@ export class Connections {
   readonly places: PublicConnections;
   /** The time of the last sweep (monotonic, ms). */
   nowMs: number;
+  /** Of methods that the main thread serves, until the client has taken the whole answer. */
+  openCalls = 0;
   readonly #all = new Slab<Connection>();
   readonly #memory: MemoryBudget;
   /** Calls with their unfinished requests, and what waits in Node's buffers while streams are paused. */

@@ -1,6 +1,6 @@
 import type { Http2Server, IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2';
 import { logVerbosity, type Server, setLogVerbosity } from '@grpc/grpc-js';
-import { keepSession, keepSessions } from './session-memory.ts';
+import { keepSessions } from './session-memory.ts';
 
 /** Members that grpc-js 1.14 declares private, and reads whenever it starts to serve a port or connections. */
 interface StreamHandling {
@@ -16,11 +16,10 @@ interface StreamHandling {
  */
 export function guardStreams<S extends Server>(server: S): S {
   setLogVerbosity(logVerbosity.NONE);
-  keepSessions();
   const guarded = server as unknown as StreamHandling;
   const setUp = guarded._setupHandlers;
   guarded._setupHandlers = (http2Server, interceptors) => {
-    http2Server?.on('session', keepSession);
+    if (http2Server !== null) keepSessions(http2Server);
     setUp.call(server, http2Server, interceptors);
   };
   const handle = guarded._streamHandler;

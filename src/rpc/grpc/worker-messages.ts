@@ -13,6 +13,8 @@ export interface GrpcWorkerData {
   readonly memory: SharedMemoryBudget;
   /** The shared memory of a FrameBacklog. */
   readonly backlog: SharedArrayBuffer;
+  /** An Int32 that becomes 1 once the worker has closed. The main thread may wait for it while the process exits. */
+  readonly closed: SharedArrayBuffer;
 }
 
 export interface GrpcMethod {

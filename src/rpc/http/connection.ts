@@ -47,7 +47,7 @@ export class HttpConnection {
   #arrivedBytes = 0;
   /** Bytes that had arrived at the client when it last took some, and the time of that. null: all had, or not known. */
   #progress: { readonly bytes: number; readonly atMs: number } | null = null;
-  /** null: not asked for yet, or the system does not tell. */
+  /** null: not asked for yet. */
   #inode: string | null = null;
 
   constructor(socket: Socket, memory: MemoryBudget, nowMs: number) {
@@ -204,31 +204,28 @@ export class HttpConnection {
     this.#takenAtMs = nowMs;
   }
 
-  /**
-   * Whether the kernel took much of answers, all that there was and nothing for answerQuietMs, so that only `unreadMs`
-   * can tell whether the client takes it.
-   */
-  mayBeUnread(nowMs: number): boolean {
-    this.#noteTaken(nowMs);
-    if (this.socket.writableLength > 0 || nowMs - this.#takenAtMs < limits.answerQuietMs) return false;
-    return this.#takenBytes - this.#arrivedBytes > limits.smallAnswerMaxBytes;
+  /** Whether the kernel has taken all answers, and much of them: only `unreadMs` tells whether the client takes it. */
+  get mayBeUnread(): boolean {
+    return this.socket.writableLength === 0 && this.#takenBytes - this.#arrivedBytes > limits.smallAnswerMaxBytes;
   }
 
   get knowsInode(): boolean {
     return this.#inode !== null;
   }
 
-  get inode(): string | null {
+  get inode(): string {
     this.#inode ??= inodeOf((this.#tcp as SocketInternals)._handle?.fd ?? -1);
     return this.#inode;
   }
 
   /**
-   * How long (ms) the client has taken nothing of what the kernel has for it. `unsentBytes`: what that is; undefined:
-   * not known. Call it while `mayBeUnread`.
+   * How long (ms) the client has taken nothing of what the kernel has for it. `unsentBytes`: what that was at a time
+   * since `askedMs`, when this connection was looked at; undefined: not known.
    */
-  unreadMs(unsentBytes: number | undefined, nowMs: number): number {
-    if (unsentBytes === undefined) return 0;
+  unreadMs(unsentBytes: number | undefined, askedMs: number, nowMs: number): number {
+    this.#noteTaken(nowMs);
+    // What the kernel took meanwhile may be among these bytes, or not.
+    if (unsentBytes === undefined || this.#takenAtMs > askedMs) return 0;
     const arrivedBytes = this.#takenBytes - unsentBytes;
     if (unsentBytes <= limits.smallAnswerMaxBytes) {
       this.#arrivedBytes = arrivedBytes;
@@ -237,7 +234,7 @@ export class HttpConnection {
     }
     if (this.#progress === null || arrivedBytes > this.#progress.bytes)
       this.#progress = { bytes: arrivedBytes, atMs: nowMs };
-    return nowMs - this.#progress.atMs;
+    return askedMs - this.#progress.atMs;
   }
 }
 

@@ -16,10 +16,11 @@ const unfinishedShare = 1 / 4;
 const answerShare = 1 / 2;
 /** Above this part of a budget, connections that take no bytes are ended sooner. */
 const nearlyFull = 3 / 4;
-/** Inodes of connections that a sweep asks the system for: each takes some 10 µs of the thread. */
+/** Inodes of connections that a sweep asks the system for: each takes some 20 µs of the thread. */
 const inodesAtOnce = 1_000;
 /** A sweep may come some milliseconds early or late. It must not take one more sweep for that. */
 const stallMs = limits.answerStallMs - limits.answerSweepMs / 2;
+const unreadLookMs = limits.answerUnreadLookMs - limits.answerSweepMs / 2;
 
 /** All connections of one HTTP port. */
 export class HttpConnections implements AnswerRules, Disposable {
@@ -28,6 +29,8 @@ export class HttpConnections implements AnswerRules, Disposable {
   readonly #monotonicMs: () => number;
   readonly #places: PublicConnections;
   readonly #open = new Map<object, HttpConnection>();
+  /** Those of them with answers that are under way, or that the client may not have taken. Idle ones cost no time. */
+  readonly #answering = new Set<HttpConnection>();
   /** Unfinished bodies need no credential and may take seconds, so they have their own share of the budget. */
   readonly #unfinished: FairShare<HttpConnection>;
   readonly #sweep: NodeJS.Timeout;
@@ -38,7 +41,8 @@ export class HttpConnections implements AnswerRules, Disposable {
   /** When the look timer last ran (ms of performance.now()), and how often it ran in time since it was last late. */
   #lookedMs = performance.now();
   #looksInTime = 0;
-  #isAskingKernel = false;
+  /** When the kernel may be asked for unread answers: never while it is being asked. */
+  #nextUnreadLookMs = 0;
 
   constructor(memory: MemoryBudget, headers: readonly string[], connectionsMax: number, monotonicMs: () => number) {
     this.memory = memory;
@@ -46,18 +50,18 @@ export class HttpConnections implements AnswerRules, Disposable {
     this.headers = headers;
     this.#monotonicMs = monotonicMs;
     this.#unfinished = new FairShare(memory.maxBytes * unfinishedShare, (connection) => connection.abort());
-    this.#sweep = setInterval(() => {
-      this.#endStalled();
-      void this.#endUnread();
-    }, limits.answerSweepMs).unref();
+    this.#sweep = setInterval(() => this.#sweepAnswering(), limits.answerSweepMs).unref();
     this.#look = setInterval(() => this.#lookAtAnswers(), limits.answerLookMs).unref();
-    const open = this.#open;
+    const [open, answering] = [this.#open, this.#answering];
     this.#listeners = {
       resume() {
         open.get(this)?.resumed();
       },
       close() {
-        open.get(this)?.closed();
+        const connection = open.get(this);
+        if (connection === undefined) return;
+        connection.closed();
+        answering.delete(connection);
         open.delete(this);
       },
     };
@@ -76,8 +80,14 @@ export class HttpConnections implements AnswerRules, Disposable {
     socket.on('error', destroy).on('resume', resume).on('close', close);
   }
 
-  of(socket: object): HttpConnection | null {
-    return this.#open.get(socket) ?? null;
+  /** The connection of a socket that is to be answered. null: it has none, or has closed. */
+  answering(socket: object): HttpConnection | null {
+    const connection = this.#open.get(socket) ?? null;
+    if (connection === null || this.#answering.has(connection)) return connection;
+    this.#answering.add(connection);
+    // The time for which nothing was to be taken does not count.
+    connection.stalledMs(this.#monotonicMs());
+    return connection;
   }
 
   ended(response: HttpResponse): void {
@@ -85,7 +95,7 @@ export class HttpConnections implements AnswerRules, Disposable {
   }
 
   #connectionOf(response: HttpResponse): HttpConnection | null {
-    return this.of(response.req.socket);
+    return this.#open.get(response.req.socket) ?? null;
   }
 
   /** While draining, the newest answer of a connection is the last one: no more requests are behind its own. */
@@ -110,15 +120,25 @@ export class HttpConnections implements AnswerRules, Disposable {
   listener(serve: HttpHandler): HttpHandler {
     return (request, response) => {
       response.rules = this;
-      this.of(request.socket)?.take(request, response, serve);
+      this.answering(request.socket)?.take(request, response, serve);
     };
   }
 
   /** Ends connections that are stalled for answerStallMs, and sooner those that hold most of a nearly full budget. */
-  #endStalled(): void {
-    for (const connection of this.#stalled(this.#open.values(), stallMs)) connection.reset();
-    if (!this.#isNearlyFull) return;
-    const holding = [...this.#open.values()].filter((one) => one.heldBytes > 0);
+  #sweepAnswering(): void {
+    const nowMs = this.#monotonicMs();
+    const unread = new Map<string, HttpConnection>();
+    let askedFor = 0;
+    for (const connection of this.#answering) {
+      if (connection.stalledMs(nowMs) >= stallMs) connection.reset();
+      else if (connection.mayBeUnread) {
+        if (connection.knowsInode || askedFor++ < inodesAtOnce) unread.set(connection.inode, connection);
+      } else if (connection.isIdle && connection.socket.writableLength === 0) this.#answering.delete(connection);
+    }
+    if (unread.size > 0 && nowMs >= this.#nextUnreadLookMs) void this.#endUnread(unread, nowMs);
+    // Clients could take nothing while this node itself stood still.
+    if (!this.#isNearlyFull || this.#stoodStill) return;
+    const holding = [...this.#answering].filter((one) => one.heldBytes > 0);
     for (const connection of this.#stalled(holding, limits.answerStallFullMs)) {
       connection.reset();
       if (!this.#isNearlyFull) return;
@@ -126,27 +146,13 @@ export class HttpConnections implements AnswerRules, Disposable {
   }
 
   /** Ends connections of which the kernel has taken the answers, and the client takes nothing for answerStallMs. */
-  async #endUnread(): Promise<void> {
-    if (this.#isAskingKernel) return;
-    const quiet = new Map<string, HttpConnection>();
-    let askedFor = 0;
-    const askedMs = this.#monotonicMs();
-    for (const connection of this.#open.values()) {
-      if (!connection.mayBeUnread(askedMs)) continue;
-      if (!connection.knowsInode) askedFor += 1;
-      if (askedFor > inodesAtOnce) break;
-      // Without an inode nothing is ever known of it.
-      if (connection.inode === null) connection.unreadMs(0, askedMs);
-      else quiet.set(connection.inode, connection);
-    }
-    if (quiet.size === 0) return;
-    this.#isAskingKernel = true;
-    const unsent = await unsentBytes(new Set(quiet.keys()));
-    this.#isAskingKernel = false;
+  async #endUnread(unread: ReadonlyMap<string, HttpConnection>, askedMs: number): Promise<void> {
+    this.#nextUnreadLookMs = Number.POSITIVE_INFINITY;
+    const unsent = await unsentBytes(unread);
+    this.#nextUnreadLookMs = askedMs + unreadLookMs;
     const nowMs = this.#monotonicMs();
-    // What was written meanwhile may be in the table.
-    for (const [inode, connection] of quiet)
-      if (connection.mayBeUnread(nowMs) && connection.unreadMs(unsent.get(inode), nowMs) >= stallMs) connection.reset();
+    for (const [inode, connection] of unread)
+      if (connection.unreadMs(unsent.get(inode), askedMs, nowMs) >= stallMs) connection.reset();
   }
 
   /** Notes when the kernel last took bytes of answers: sweeps alone are too coarse for the shorter time limits. */
@@ -155,7 +161,7 @@ export class HttpConnections implements AnswerRules, Disposable {
     this.#lookedMs = performance.now();
     if (!this.#isNearlyFull) return;
     const nowMs = this.#monotonicMs();
-    for (const connection of this.#open.values()) if (connection.heldAnswerBytes > 0) connection.stalledMs(nowMs);
+    for (const connection of this.#answering) if (connection.heldAnswerBytes > 0) connection.stalledMs(nowMs);
   }
 
   get #isLate(): boolean {
@@ -183,7 +189,7 @@ export class HttpConnections implements AnswerRules, Disposable {
     const maxBytes = this.memory.maxBytes * answerShare;
     const hasRoom = (): boolean => this.memory.heldBytes('answer') + bytes <= maxBytes;
     if (hasRoom()) return true;
-    const holding = [...this.#open.values()].filter((one) => one.heldAnswerBytes > 0);
+    const holding = [...this.#answering].filter((one) => one.heldAnswerBytes > 0);
     if (connection === null || connection.heldAnswerBytes * holding.length > maxBytes) return false;
     if (this.#stoodStill) return false;
     const others = holding.filter((one) => one !== connection);

@@ -5,12 +5,12 @@ const tables = ['/proc/self/net/tcp', '/proc/self/net/tcp6'];
 /** A line with its fields `tx_queue`, in hexadecimal digits, and `inode`. */
 const socketLine = /^ *\d+: \S+ \S+ \S+ ([0-9A-F]+):\S+ \S+ \S+ +\d+ +\d+ (\d+) /gm;
 
-/** The inode of a socket, by which Linux names it. null: this is no socket, or not Linux. */
-export function inodeOf(fileDescriptor: number): string | null {
+/** The inode of a socket, by which Linux names it. '': this is no socket, or not Linux. */
+export function inodeOf(fileDescriptor: number): string {
   try {
-    return /^socket:\[(\d+)\]$/.exec(readlinkSync(`/proc/self/fd/${fileDescriptor}`))?.[1] ?? null;
+    return /^socket:\[(\d+)\]$/.exec(readlinkSync(`/proc/self/fd/${fileDescriptor}`))?.[1] ?? '';
   } catch {
-    return null;
+    return '';
   }
 }
 
@@ -18,13 +18,13 @@ export function inodeOf(fileDescriptor: number): string | null {
  * Returns how many bytes wait in the kernel's send buffer of each of these sockets until the other end takes them, by
  * inode. A socket of which the system does not tell is left out. Never rejects.
  */
-export async function unsentBytes(inodes: ReadonlySet<string>): Promise<ReadonlyMap<string, number>> {
+export async function unsentBytes(inodes: { has(inode: string): boolean }): Promise<ReadonlyMap<string, number>> {
   const unsent = new Map<string, number>();
   for (const table of tables) {
     try {
       let rest = '';
-      // In parts: the table of a host with many connections has megabytes.
-      for await (const part of createReadStream(table, 'latin1')) {
+      // The table of a host with many connections has megabytes, of which Linux gives at most a page at a time.
+      for await (const part of createReadStream(table, { encoding: 'latin1', highWaterMark: 4_096 })) {
         const text: string = rest + part;
         const end = text.lastIndexOf('\n') + 1;
         for (const [, queue = '', inode = ''] of text.slice(0, end).matchAll(socketLine))

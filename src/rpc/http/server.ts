@@ -88,7 +88,7 @@ export function createHttpServer(
   });
   server.on('checkExpectation', connections.listener(requests.refuseExpect));
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => {
-    const connection = connections.of(socket);
+    const connection = connections.answering(socket);
     // A TLS handshake that failed or took too long has no connection.
     if (connection === null || error.code === 'ECONNRESET' || !socket.writable) return void socket.destroy();
     const response = connection.newest;
@@ -101,7 +101,7 @@ export function createHttpServer(
     });
   });
   server.on('connect', (_request: IncomingMessage, socket: Duplex) => {
-    connections.of(socket)?.afterAnswers(null, () => {
+    connections.answering(socket)?.afterAnswers(null, () => {
       refuse(socket, 'CONNECT', 405, new LedgerError('method_not_allowed', 'This is no proxy.'));
     });
   });

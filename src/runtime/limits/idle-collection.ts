@@ -28,7 +28,7 @@ export function collectWhenIdle({
   checkIntervalMs = 5_000,
   processGrowthBytes = Number.POSITIVE_INFINITY,
 }: Partial<IdleCollectionOptions> = {}): void {
-  const collect = collector();
+  const collect = collector('last-resort');
   let baselineBytes = Number.POSITIVE_INFINITY;
   let processBaselineBytes = Number.POSITIVE_INFINITY;
   let collectedMs = Number.NEGATIVE_INFINITY;
@@ -72,11 +72,11 @@ function anonymousBytes(): number {
 }
 
 /**
- * Only V8's collection of last resort gives pooled pages back. The flag applies to the whole process and stays set,
- * because another thread may be about to use it.
+ * Returns a full collection of the calling thread. Only V8's collection of last resort gives pooled pages back. The
+ * flag applies to the whole process and stays set, because another thread may be about to use it.
  */
-function collector(): () => void {
+export function collector(flavor: 'regular' | 'last-resort'): () => void {
   setFlagsFromString('--expose-gc');
   const gc = runInNewContext('gc') as NodeJS.GCFunction;
-  return () => gc({ type: 'major', execution: 'sync', flavor: 'last-resort' });
+  return () => gc({ type: 'major', execution: 'sync', flavor });
 }

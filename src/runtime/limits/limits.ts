@@ -57,8 +57,6 @@ export const limits = Object.freeze({
   answerSweepMs: 1_000,
   /** If the kernel, or the client behind it, takes nothing of an answer for this long, the connection is ended. */
   answerStallMs: 25_000,
-  /** A connection whose kernel took all of its answers and nothing for this long is looked at for unread ones. */
-  answerQuietMs: 2_000,
   /** The same for connections that hold most, while the budget, or its half for answers, is three quarters full. */
   answerStallFullMs: 3_000,
   /**
@@ -68,6 +66,8 @@ export const limits = Object.freeze({
   answerStallRoomMs: 250,
   /** How often the connections that serve requests are asked whether their clients take anything. */
   answerLookMs: 100,
+  /** How often the kernel is asked whether answers are read: some 0.1 s of a core if the host has 20,000 sockets. */
+  answerUnreadLookMs: 5_000,
   /** A larger answer of a read is refused if answers hold half of the memory budget, or if there is no room for it. */
   smallAnswerMaxBytes: 64 * 1024,
   /** JSON up to this size is sent as it is: compressing it saves no packet. */
@@ -83,6 +83,8 @@ export const limits = Object.freeze({
   drainIdleMs: 500,
   /** How long an ended connection waits for its client's end: data that arrives meanwhile causes no reset. */
   drainLingerMs: 500,
+  /** How long a process that exits at once waits for the thread of the gRPC port to close. */
+  grpcExitMs: 1_000,
   /** An unread body up to this size is dropped, and its connection kept. */
   dropMaxBytes: 64 * 1024,
   /** A refused body is read up to this, so that the caller receives the answer before the connection ends. */

@@ -59,6 +59,7 @@ describe('times', () => {
   test('an answer that nobody takes ends within 30 s, and sooner the fuller the budget is', () => {
     rising(limits.answerLookMs, limits.answerStallRoomMs, limits.answerStallFullMs, limits.answerStallMs);
     expect(limits.answerStallMs + limits.answerSweepMs).toBeLessThan(30_000);
+    expect(limits.answerStallMs + limits.answerUnreadLookMs).toBeLessThanOrEqual(30_000);
     expect(limits.grpcAnswerTimeoutMs).toBeLessThanOrEqual(30_000);
   });
 

@@ -104,8 +104,8 @@ test('a node that is stopped while it rests does not read the subscriptions agai
 });
 
 /**
- * A store with `live` subscriptions, in which others were made and ended at the times `ended` (ms after `startMs`). It reads
- * no list with more than 100 of those between the bounds of a page.
+ * A store with `live` subscriptions, in which others were made and ended at the times `ended` (ms after `startMs`). It
+ * reads no list with more than 100 of those between the bounds of a page.
  */
 async function amongEnded(live: readonly number[], ended: readonly number[]) {
   const clock = new ManualClock(startMs + 9_000_000);

@@ -49,13 +49,15 @@ const resourceLimits = { maxYoungGenerationSizeMb: 48 };
 export async function openGrpcListener(parts: GrpcListenerParts, host: string, port: number): Promise<GrpcListener> {
   const endpoints = [...parts.endpoints.values()];
   const backlog = new FrameBacklog();
+  const closed = new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT);
   const workerData: GrpcWorkerData = {
     ...{ host, port, tls: parts.tls, bounds: parts.bounds, memory: parts.memory.shared, backlog: backlog.shared },
+    closed,
     connectionsMax: parts.connectionsMax,
     methods: endpoints.map(grpcMethod),
   };
   const worker = new Worker(script, { workerData, execArgv: [], resourceLimits, stdout: false, stderr: false });
-  const thread = new Thread(worker, backlog, parts, endpoints);
+  const thread = new Thread(worker, { backlog, closed }, parts, endpoints);
   const address = await thread.listening;
   return {
     ...address,
@@ -63,6 +65,17 @@ export async function openGrpcListener(parts: GrpcListenerParts, host: string, p
     close: (graceMs) => thread.close(graceMs),
     [Symbol.asyncDispose]: () => thread.close(0),
   };
+}
+
+/** Those that listen. */
+const threads = new Set<Thread>();
+process.on('exit', () => {
+  for (const thread of threads) thread.closeAtExit();
+});
+
+interface SharedWithWorker {
+  readonly backlog: FrameBacklog;
+  readonly closed: SharedArrayBuffer;
 }
 
 /** The worker as the main thread sees it. If it fails, the error is thrown and ends the process. */
@@ -73,7 +86,7 @@ class Thread {
   readonly #endpoints: readonly Endpoint[];
   readonly #writer: FrameWriter;
   readonly #callParts: GrpcCallParts;
-  readonly #backlog: FrameBacklog;
+  readonly #shared: SharedWithWorker;
   /** Not handled yet, oldest first. */
   #arrivals: FrameReader[] = [];
   /** By call number. The worker reuses a number once its call has ended. */
@@ -83,9 +96,9 @@ class Thread {
   #isListening = false;
   #isEnding = false;
 
-  constructor(worker: Worker, backlog: FrameBacklog, parts: GrpcListenerParts, endpoints: readonly Endpoint[]) {
+  constructor(worker: Worker, shared: SharedWithWorker, parts: GrpcListenerParts, endpoints: readonly Endpoint[]) {
     this.#worker = worker;
-    this.#backlog = backlog;
+    this.#shared = shared;
     this.#parts = parts;
     this.#endpoints = endpoints;
     this.#writer = new FrameWriter((frames) => worker.postMessage(frames, [frames.buffer]));
@@ -99,6 +112,7 @@ class Thread {
   }
 
   #fail(error: unknown): void {
+    threads.delete(this);
     if (this.#isEnding) return;
     if (this.#isListening) throw error;
     this.#isEnding = true;
@@ -123,6 +137,12 @@ class Thread {
     await this.#terminate();
   }
 
+  /** Blocks, since nothing that the worker posts arrives while the process exits. */
+  closeAtExit(): void {
+    this.post({ command: 'close', graceMs: 0 });
+    Atomics.wait(new Int32Array(this.#shared.closed), 0, 0, limits.grpcExitMs);
+  }
+
   async #terminate(): Promise<void> {
     this.#isEnding = true;
     await this.#worker.terminate();
@@ -132,6 +152,7 @@ class Thread {
     if (event.event === 'closed') this.#closed.resolve();
     else if (event.event === 'listening') {
       this.#isListening = true;
+      threads.add(this);
       this.#listening.resolve({ host: event.host, port: event.port });
     } else {
       const cause = Object.assign(new Error(event.message), { code: event.code });
@@ -155,7 +176,7 @@ class Thread {
     try {
       for (const frames of arrivals) {
         handled += 1;
-        this.#backlog.remove(backlogKib(this.#handle(frames), frames.length));
+        this.#shared.backlog.remove(backlogKib(this.#handle(frames), frames.length));
         if (performance.now() > endMs) break;
       }
     } finally {

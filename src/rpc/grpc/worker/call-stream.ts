@@ -74,6 +74,7 @@ export class CallStream {
     // grpc-js answers it with 415 and does not read it.
     if (!isGrpc(headers)) this.answered();
     if (method === null) parts.connections.standard.add(this.connection, this);
+    else parts.connections.openCalls += 1;
   }
 
   get #callBytes(): number {
@@ -318,6 +319,7 @@ export class CallStream {
     if (this.#isClosed) return;
     this.#isClosed = true;
     if (this.method === null) this.#parts.connections.standard.remove(this);
+    else this.#parts.connections.openCalls -= 1;
     this.#endServed();
     this.#request(-this.#requestBytes);
     this.#unfinished(0);

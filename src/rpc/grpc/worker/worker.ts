@@ -1,5 +1,6 @@
 import type { EventEmitter } from 'node:events';
 import { createServer, type Server as NetServer, type Socket } from 'node:net';
+import { setImmediate as immediate } from 'node:timers/promises';
 import { createServer as createTlsServer } from 'node:tls';
 import { parentPort, workerData } from 'node:worker_threads';
 import {
@@ -9,7 +10,7 @@ import {
   type sendUnaryData,
 } from '@grpc/grpc-js';
 import { Slab } from '../../../runtime/collections/slab.ts';
-import { collectWhenIdle } from '../../../runtime/limits/idle-collection.ts';
+import { collector, collectWhenIdle } from '../../../runtime/limits/idle-collection.ts';
 import { limits } from '../../../runtime/limits/limits.ts';
 import { MemoryBudget } from '../../../runtime/limits/memory-budget.ts';
 import type { TlsKeys } from '../../http/server.ts';
@@ -20,7 +21,6 @@ import { FrameReader, FrameWriter, type WorkerCall, workerEvent } from '../frame
 import type { GrpcMethod, GrpcWorkerData, WorkerCommand, WorkerEvent } from '../worker-messages.ts';
 import type { CallStream } from './call-stream.ts';
 import { asIs, callStreamOf } from './call-streams.ts';
-import { releaseClosedStreams } from './closed-streams.ts';
 import { Health } from './health.ts';
 import { addReflection } from './reflection.ts';
 import {
@@ -45,6 +45,7 @@ const {
   connectionsMax,
   memory,
   backlog: sharedBacklog,
+  closed: sharedClosed,
 } = workerData as GrpcWorkerData;
 
 const backlog = new FrameBacklog(sharedBacklog);
@@ -62,6 +63,7 @@ const writer = new FrameWriter(
     connections.nowMs = performance.now();
   },
 );
+const drainLookMs = 10;
 /** Above what the spaces for new objects of the two threads may take. */
 const processGrowthBytes = 64 * 1024 * 1024;
 const calls = new Slab<WorkerCall>();
@@ -87,7 +89,6 @@ const serviceNames = [...new Set(methods.map(({ path }) => path.split('/')[1] ??
 const health = new Health(serviceNames);
 health.addTo(server);
 addReflection(server, serviceNames);
-releaseClosedStreams();
 collectWhenIdle({ processGrowthBytes });
 
 // The worker opens the sockets itself, to bound their number, their handshakes and how long a close takes. TLS is
@@ -139,10 +140,25 @@ async function close(graceMs: number): Promise<void> {
   const closed = new Promise<void>((resolve) => net.close(() => resolve()));
   // Each connection gets a GOAWAY and ends after its last call. The callback of grpc-js comes too early.
   server.tryShutdown(() => {});
-  const late = setTimeout(() => connections.places.destroyAll(), graceMs);
+  const lateMs = performance.now() + graceMs;
+  let calledMs = performance.now();
+  const look = setInterval(() => {
+    const nowMs = performance.now();
+    if (connections.openCalls > 0) calledMs = nowMs;
+    // A client that is silent never ends its connection.
+    if (nowMs >= Math.min(lateMs, calledMs + limits.drainLingerMs)) connections.places.destroyAll();
+  }, drainLookMs);
   await closed;
-  clearTimeout(late);
+  clearInterval(look);
   server.forceShutdown();
+  // The sockets close in this iteration of the event loop, and what is left of their streams goes in the next one.
+  for (let at = 0; at < 3; at += 1) await immediate();
+  // A thread that ends deletes sessions before their streams, which may end the process: see session-memory.ts. A
+  // collection deletes the streams first.
+  collector('regular')();
+  const shared = new Int32Array(sharedClosed);
+  Atomics.store(shared, 0, 1);
+  Atomics.notify(shared, 0);
   writer.flush();
   post({ event: 'closed' });
 }

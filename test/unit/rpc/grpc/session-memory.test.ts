@@ -4,13 +4,11 @@ import { fileURLToPath } from 'node:url';
 import { expect, test } from 'vitest';
 import { compileCache } from '../../../support/compile-cache.ts';
 
-const program = fileURLToPath(new URL('../../../support/http2-broken-headers.ts', import.meta.url));
-
-/** Exit code and signal of a process to which others send such headers. */
-async function endOf(kind: string): Promise<unknown[]> {
-  const args = ['--expose-gc', program, kind, 'kept'];
-  const child = spawn(process.execPath, args, { stdio: 'ignore', env: { ...process.env, ...compileCache } });
-  return once(child, 'exit');
+/** Exit code and signal of a program of `test/support`, to which others send such headers. */
+async function endOf(program: string, ...args: readonly string[]): Promise<unknown[]> {
+  const path = fileURLToPath(new URL(`../../../support/${program}`, import.meta.url));
+  const env = { ...process.env, ...compileCache };
+  return once(spawn(process.execPath, ['--expose-gc', path, ...args], { stdio: 'ignore', env }), 'exit');
 }
 
 test.each([
@@ -20,5 +18,12 @@ test.each([
   ['after a stream ended while it was writing', 'stream'],
   ['if a server sends them to a client', 'client'],
 ])('headers that are refused or do not end do not end the process when V8 collects: %s', async (_name, kind) => {
-  expect(await endOf(kind)).toEqual([0, null]);
+  expect(await endOf('http2-broken-headers.ts', kind, 'kept')).toEqual([0, null]);
+});
+
+test.each([
+  ['after it has closed its ports', 'stop', 0],
+  ['at once, with its ports open', 'exit', 1],
+])('headers that do not end leave a process its exit code when it ends %s', async (_name, how, code) => {
+  expect(await endOf('http2-broken-stop.ts', how)).toEqual([code, null]);
 });

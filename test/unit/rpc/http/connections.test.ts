@@ -8,11 +8,15 @@ import { MemoryBudget } from '../../../../src/runtime/limits/memory-budget.ts';
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
-/** A socket of which the kernel has taken the first 900 of 1,000 bytes, and no more. */
 class StalledSocket extends EventEmitter {
-  readonly writableLength = 100;
-  readonly _handle = { bytesWritten: 1_000, writeQueueSize: 100 };
+  writableLength = 0;
+  readonly _handle = { bytesWritten: 0, writeQueueSize: 0 };
   destroyed = false;
+  /** The kernel takes the first 900 of 1,000 bytes, and no more. */
+  stall(): void {
+    this.writableLength = 100;
+    Object.assign(this._handle, { bytesWritten: 1_000, writeQueueSize: 100 });
+  }
   destroy(): void {
     this.destroyed = true;
   }
@@ -27,6 +31,8 @@ test('a connection that takes nothing is ended in time, also if the first look a
   using connections = new HttpConnections(new MemoryBudget(1024 * 1024), [], 100, () => nowMs + lateMs);
   const socket = new StalledSocket();
   connections.add(socket as unknown as Socket);
+  connections.answering(socket);
+  socket.stall();
   const sweep = async (): Promise<void> => {
     nowMs += limits.answerSweepMs;
     await vi.advanceTimersByTimeAsync(limits.answerSweepMs);

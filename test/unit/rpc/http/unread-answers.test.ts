@@ -250,12 +250,11 @@ test('a connection that asks for more than its part ends no other one that takes
   await expect.poll(() => bytes).toBeGreaterThan(page.length);
 });
 
-test('clients that read keep their pages when room is needed just after the node itself stood still', async () => {
-  const answered: Promise<unknown>[] = [];
+/** Two clients that read a page each, with a pause after each piece. */
+async function readTwo() {
   const reading = [0, 1].map(() => {
     const socket = ask('GET /v1/health HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n');
-    answered.push(once(socket, 'close'));
-    return Object.assign(socket, { bytes: 0 });
+    return Object.assign(socket, { bytes: 0, hasClosed: once(socket, 'close') });
   });
   let isPaused = false;
   for (const socket of reading) {
@@ -266,22 +265,47 @@ test('clients that read keep their pages when room is needed just after the node
     });
     socket.resume();
   }
+  await holdsMoreThan(24);
+  return {
+    pause() {
+      isPaused = true;
+    },
+    async readRest() {
+      isPaused = false;
+      for (const socket of reading) socket.resume();
+      await Promise.all(reading.map(({ hasClosed }) => hasClosed));
+      for (const { bytes } of reading) expect(bytes).toBeGreaterThan(page.length);
+    },
+  };
+}
+function standStill(ms: number): void {
+  const endMs = performance.now() + ms;
+  while (performance.now() < endMs);
+}
+
+test('clients that read keep their pages when room is needed just after the node itself stood still', async () => {
   const third = openSocket(node.http.port);
   sockets.push(third);
   await once(third, 'connect');
-  await holdsMoreThan(24);
+  const reading = await readTwo();
   const before = pages;
-  isPaused = true;
+  reading.pause();
   third.write('GET /v1/health HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n');
-  const endMs = performance.now() + 2 * limits.answerStallRoomMs;
-  while (performance.now() < endMs);
+  standStill(2 * limits.answerStallRoomMs);
   const [chunk] = await once(third, 'data');
   expect(pages).toBe(before + 1);
   expect(chunk.toString('latin1')).toContain('HTTP/1.1 503');
-  isPaused = false;
-  for (const socket of reading) socket.resume();
-  await Promise.all(answered);
-  for (const { bytes } of reading) expect(bytes).toBeGreaterThan(page.length);
+  await reading.readRest();
+});
+
+test('clients that read keep their pages when a nearly full node itself stood still', async () => {
+  const reading = await readTwo();
+  using _filled = fill('read', 40);
+  reading.pause();
+  // The node sees first that nothing is taken for a moment.
+  await delay(3 * limits.answerLookMs);
+  standStill(limits.answerStallFullMs + limits.answerSweepMs);
+  await reading.readRest();
 });
 
 test('answers that are not read leave the other half of the budget to bodies', async () => {
