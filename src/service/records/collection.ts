@@ -11,9 +11,11 @@ import { decodeForm, decodeRecord, type RecordForm } from './record-form.ts';
 const readAtOnceMax = 24;
 
 /** A record as read, with the version that a change replaces. */
-interface Held<T> {
+export interface Held<T> {
   readonly version: string;
   readonly value: T;
+  /** Length of its text. */
+  readonly chars: number;
 }
 
 /** How values of one kind are stored: their id, look-ups and expiry. */
@@ -42,9 +44,11 @@ export function collection<T>(store: RecordStore, rules: CollectionRules<T>, cha
       ...(expiresAt === undefined ? {} : { expiresAt }),
     });
   };
-  const get = async (id: string): Promise<Held<T> | null> => {
+  const get = async (id: string, known?: Held<T>): Promise<Held<T> | null> => {
     const record = await store.get(rules.kind, id);
-    return record === null ? null : { version: record.version, value: decodeRecord(record, rules) };
+    if (record === null) return null;
+    const { version, value } = record;
+    return version === known?.version ? known : { version, value: decodeRecord(record, rules), chars: value.length };
   };
   /** Records that cannot be read are skipped, and others take their places on the page. */
   async function* walked(
@@ -75,12 +79,13 @@ export function collection<T>(store: RecordStore, rules: CollectionRules<T>, cha
   }
 
   return {
-    /** Returns null if there is no record with this id. */
+    /** Returns null if there is no record with this id; `known` itself, not parsed again, if it has not changed. */
     get,
     /** Returns false, and writes nothing, if a record with this id exists. */
     create: async (value: T): Promise<boolean> => (await write(value, 'absent')).ok,
     /** Returns false, and writes nothing, if the record was changed since it was read. */
-    replace: async (held: Held<T>, value: T): Promise<boolean> => (await write(value, held.version)).ok,
+    replace: async (held: Pick<Held<T>, 'version'>, value: T): Promise<boolean> =>
+      (await write(value, held.version)).ok,
     /**
      * Reads, changes and writes, and retries while a change of another node comes between. `change` may throw to
      * refuse. Returns the new value, or null if there is no such record. Throws `overloaded` if too many changes of
