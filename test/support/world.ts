@@ -140,6 +140,10 @@ class TestKeys implements SigningKeys {
     return keys;
   }
 
+  withEnds(keys: ActorKeys): ActorKeys {
+    return keys;
+  }
+
   /** One key of an actor, in its record. */
   enrol(actorId: string, kid: string, life: Partial<KeyLife> = {}): void {
     const key = { validFrom: '2020-01-01T00:00:00.000Z', revokedAt: null, ...life };

@@ -11,9 +11,11 @@ export type ActorKeys = ReadonlyMap<string, KeyLife>;
 
 /**
  * The keys of actors. `fresh` answers from memory, with keys that were read from their record at most a second ago. It
- * never says that an actor has no keys. undefined: `read` has to be called.
+ * never says that an actor has no keys. undefined: `read` has to be called. `withEnds` adds to keys that either returned
+ * the ends that are being stored on this node, or were stored since.
  */
 export interface SigningKeys {
   fresh(actorId: string): ActorKeys | undefined;
   read(actorId: string): Promise<ActorKeys>;
+  withEnds(keys: ActorKeys): ActorKeys;
 }

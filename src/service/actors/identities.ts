@@ -45,7 +45,7 @@ type ListedActor = Pick<ActorRecord, 'actorId' | 'role' | 'createdAt'>;
  * the store: its first key must count at once on every node. A record that is read again is parsed only if it has
  * changed.
  */
-export class Identities implements SigningKeys {
+export class Identities implements Pick<SigningKeys, 'fresh' | 'read'> {
   readonly #actors: Collection<ActorRecord>;
   readonly #now: () => number;
   readonly #verify: VerifySignature;

@@ -1,5 +1,7 @@
 import type { ActorKeys, KeyLife, SigningKeys } from '../../actors/ledger/signing-keys.ts';
 import { LedgerError } from '../../domain/errors.ts';
+import type { Clock } from '../../runtime/clock/clock.ts';
+import { actorFreshMs } from './identities.ts';
 
 interface Ending {
   readonly kid: string;
@@ -12,32 +14,33 @@ interface Ending {
  * it is stored: otherwise an event decided meanwhile could be dated after the key's end, and be invalid for good.
  */
 export class KeyEndings implements SigningKeys {
-  readonly #keys: SigningKeys;
+  readonly #keys: Pick<SigningKeys, 'fresh' | 'read'>;
+  readonly #clock: Pick<Clock, 'after'>;
   readonly #endings = new Set<Ending>();
 
-  constructor(keys: SigningKeys) {
+  constructor(keys: Pick<SigningKeys, 'fresh' | 'read'>, clock: Pick<Clock, 'after'>) {
     this.#keys = keys;
+    this.#clock = clock;
   }
 
   fresh(actorId: string): ActorKeys | undefined {
-    const known = this.#keys.fresh(actorId);
-    return known === undefined ? undefined : this.#withEnds(known);
+    return this.#keys.fresh(actorId);
   }
 
-  async read(actorId: string): Promise<ActorKeys> {
-    return this.#withEnds(await this.#keys.read(actorId));
+  read(actorId: string): Promise<ActorKeys> {
+    return this.#keys.read(actorId);
   }
 
   /**
    * Runs `store`, which stores the end of a key. The end counts also while `store` runs, and after it unless it has
-   * certainly failed.
+   * certainly failed: as long as keys that were read before it was stored may be used.
    */
   async during<T>(kid: string, revokedAt: string, store: () => Promise<T>): Promise<T> {
     const ending = { kid, revokedAt };
     this.#endings.add(ending);
     try {
       const stored = await store();
-      this.#endings.delete(ending);
+      this.#clock.after(actorFreshMs + 1, () => this.#endings.delete(ending));
       return stored;
     } catch (error) {
       if (error instanceof LedgerError && error.code !== 'outcome_unknown') this.#endings.delete(ending);
@@ -45,7 +48,7 @@ export class KeyEndings implements SigningKeys {
     }
   }
 
-  #withEnds(keys: ActorKeys): ActorKeys {
+  withEnds(keys: ActorKeys): ActorKeys {
     let ended: Map<string, KeyLife> | null = null;
     for (const { kid, revokedAt } of this.#endings) {
       const life = (ended ?? keys).get(kid);

@@ -33,7 +33,7 @@ const signed = () =>
 function node(records: RecordStore, lead = leadMs) {
   const { clock, parts } = world;
   const identities = identitiesIn(records, () => clock.now());
-  const endings = new KeyEndings(identities);
+  const endings = new KeyEndings(identities, clock);
   const ledger = new LedgerActor(ledgerId, { ...parts, keys: endings });
   const service = actorService(identities, keyRevocation(identities, endings, clock, lead));
   const call = (now = clock.now(), { signal } = new AbortController()) =>
