@@ -22,9 +22,10 @@ export class WeightedMap<K, V> {
     return this.#entries.get(key)?.value;
   }
 
-  /** An entry that is heavier than `weightMax` is not kept. */
+  /** An entry that is heavier than `weightMax` is not kept, and makes no other leave. */
   set(key: K, value: V, weight: number): void {
     this.delete(key);
+    if (weight > this.#weightMax) return;
     this.#entries.set(key, { value, weight });
     this.#weight += weight;
     this.#counter.add(weight);

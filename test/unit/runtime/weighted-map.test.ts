@@ -21,10 +21,12 @@ test('an entry that is set again counts as new, with its new weight alone', () =
   expect(['a', 'b', 'c', 'd'].map((key) => map.get(key))).toEqual([3, undefined, 4, 5]);
 });
 
-test('an entry that is too heavy by itself is not kept', () => {
+test('an entry that is too heavy by itself is not kept, replaces the one of its key, and makes no other leave', () => {
   const map = new WeightedMap<string, number>(10);
-  map.set('a', 1, 11);
-  expect(map.get('a')).toBeUndefined();
-  map.set('b', 2, 10);
-  expect(map.get('b')).toBe(2);
+  map.set('a', 1, 4);
+  map.set('b', 2, 6);
+  map.set('a', 3, 11);
+  expect(['a', 'b'].map((key) => map.get(key))).toEqual([undefined, 2]);
+  map.set('c', 4, 4);
+  expect(['b', 'c'].map((key) => map.get(key))).toEqual([2, 4]);
 });
