@@ -15,15 +15,17 @@ import { type ActorRecord, actorCollection, type SigningKeyRecord } from './acto
 
 /** How old a cached actor may be, ms. After this time all nodes know that a key is ending. */
 export const actorFreshMs = 1_000;
-/** All cached actors with their kept answers: over 10,000 with one key each, or a dozen with the largest record. */
-const cachedMaxBytes = 16 * 1024 * 1024;
+/** Cached actors with small records: over 10,000 with one key each. */
+const smallMaxBytes = 16 * 1024 * 1024;
+/** Cached actors with large records, and their kept answers: ten with the largest record and no answer. */
+const largeMaxBytes = 16 * 1024 * 1024;
 /** Of a cached actor, beside its text. */
 const cachedBaseBytes = 512;
 /** Actors whose records are known to be large, and keys prepared for verifying. */
 const rememberedMax = 10_000;
 /**
- * Records of this size, of some 100 keys, are read within the bounds of long reads. The largest has 1,000 keys: 0.3 M
- * characters, or 0.7 M (1.1 MB of UTF-8) with the longest reasons.
+ * Records of this size, of some 125 keys or of 42 with the longest reasons, are read within the bounds of long reads.
+ * The largest has 1,000 keys: 0.3 M characters, or 0.8 M (1.3 MB of UTF-8) with the longest reasons.
  */
 const largeChars = 32 * 1024;
 
@@ -49,9 +51,13 @@ export class Identities implements Pick<SigningKeys, 'fresh' | 'read'> {
   readonly #actors: Collection<ActorRecord>;
   readonly #now: () => number;
   readonly #verify: VerifySignature;
-  readonly #cache = new WeightedMap<string, Cached>(cachedMaxBytes);
+  /** Large records are apart: anybody may read them, and they must not take the places of those who sign. */
+  readonly #small = new WeightedMap<string, Cached>(smallMaxBytes);
+  readonly #large = new WeightedMap<string, Cached>(largeMaxBytes);
   /** Characters of large records, by actor. */
-  readonly #large = new RecentMap<string, number>(rememberedMax);
+  readonly #largeChars = new RecentMap<string, number>(rememberedMax);
+  /** Reads of actors that were not cached, so that their size is not known before they end. */
+  readonly #sizing = new Map<string, Promise<unknown>>();
   /** Reads of large records that have not begun yet. */
   readonly #coming = new Map<string, Promise<ActorRecord | null>>();
   readonly #refreshing = new Map<string, { readonly begunAt: number; readonly read: Promise<ActorRecord | null> }>();
@@ -65,38 +71,65 @@ export class Identities implements Pick<SigningKeys, 'fresh' | 'read'> {
   }
 
   /**
-   * The actor as it is stored. A large record is read within the event loop budget; with `walk` it takes a place, and
-   * counts with its keys as so many records for the rate of the caller. Throws what `Walk.readPage` throws.
+   * The actor as it is stored. Without `walk` it is read at once. With `walk` a large record is read within the event
+   * loop budget, takes a place, and counts with its keys as so many records for the rate of the caller. Throws what
+   * `Walk.readPage` throws.
    */
   async load(actorId: string, walk?: Walk): Promise<ActorRecord | null> {
-    const chars = this.#large.get(actorId);
-    if (chars === undefined) return this.#read(actorId);
-    const read = () => this.#readLarge(actorId, chars);
-    return walk === undefined ? read() : walk.readPage(read, (actor) => ({ count: actor?.keys.length ?? 0, chars }));
+    const sizing = walk === undefined ? undefined : this.#sizing.get(actorId);
+    if (sizing !== undefined) await sizing;
+    const chars = this.#largeChars.get(actorId);
+    if (chars === undefined) return walk === undefined ? this.#read(actorId) : this.#size(actorId);
+    if (walk === undefined) return this.#readLarge(actorId, chars);
+    const read = () => this.#readWhenFree(actorId, chars);
+    return walk.readPage(read, (actor) => ({ count: actor?.keys.length ?? 0, chars }));
+  }
+
+  /**
+   * The actor as it is stored, for one who asks for something that the cached actor lacks, perhaps in vain: a large
+   * record is read within the event loop budget.
+   */
+  async reload(actorId: string): Promise<ActorRecord | null> {
+    const chars = this.#largeChars.get(actorId);
+    return chars === undefined ? this.#read(actorId) : this.#readWhenFree(actorId, chars);
+  }
+
+  /** Those who come for an actor meanwhile wait, so that a large one is not read for all of them without a place. */
+  #size(actorId: string): Promise<ActorRecord | null> {
+    const read = this.#read(actorId);
+    if (this.#cached(actorId) !== undefined) return read;
+    const sizing = read
+      .catch(() => {})
+      .finally(() => {
+        if (this.#sizing.get(actorId) === sizing) this.#sizing.delete(actorId);
+      });
+    this.#sizing.set(actorId, sizing);
+    return read;
   }
 
   /** All that ask before the read begins share it. */
-  #readLarge(actorId: string, chars: number): Promise<ActorRecord | null> {
+  #readWhenFree(actorId: string, chars: number): Promise<ActorRecord | null> {
     const coming = this.#coming.get(actorId);
     if (coming !== undefined) return coming;
-    const read = () => {
-      eventLoopBudget.use(1, chars);
-      return this.#read(actorId);
-    };
     const wait = eventLoopBudget.whenFree();
-    if (wait === null) return read();
+    if (wait === null) return this.#readLarge(actorId, chars);
     const shared = wait.then(() => {
       this.#coming.delete(actorId);
-      return read();
+      return this.#readLarge(actorId, chars);
     });
     this.#coming.set(actorId, shared);
     return shared;
   }
 
+  #readLarge(actorId: string, chars: number): Promise<ActorRecord | null> {
+    eventLoopBudget.use(1, chars);
+    return this.#read(actorId);
+  }
+
   async #read(actorId: string): Promise<ActorRecord | null> {
     const readAt = this.#now();
     const order = ++this.#orders;
-    const held = await this.#actors.get(actorId, this.#cache.get(actorId)?.held);
+    const held = await this.#actors.get(actorId, this.#cached(actorId)?.held);
     if (held === null) return null;
     this.#remember(held, readAt, order);
     return held.value;
@@ -107,11 +140,11 @@ export class Identities implements Pick<SigningKeys, 'fresh' | 'read'> {
    * encode of it, while the record is cached. `name`: of all answers that `make` makes of a record.
    */
   answer<T extends object>(walk: Walk, actor: ActorRecord, name: string, make: () => T): T {
-    const cached = this.#cache.get(actor.actorId);
-    if (cached?.held.value !== actor || cached.held.chars < largeChars) return make();
-    walk.keep(cached.held.chars);
+    const cached = this.#large.get(actor.actorId);
+    if (cached?.held.value !== actor) return make();
     const kept = cached.answers.get(name);
     if (kept !== undefined) return kept as T;
+    walk.keep(cached.held.chars);
     const made = shareAnswer(make(), () => this.#grow(cached));
     cached.answers.set(name, made);
     this.#grow(cached);
@@ -124,16 +157,16 @@ export class Identities implements Pick<SigningKeys, 'fresh' | 'read'> {
   }
 
   /** Whether the actor was found lately. It may have changed since. */
-  isCached(actorId: string): boolean {
-    return this.#cache.get(actorId) !== undefined;
+  wasFound(actorId: string): boolean {
+    return this.#cached(actorId) !== undefined || this.#largeChars.get(actorId) !== undefined;
   }
 
   /** The actor as it was at most a second before the call. null if there is none. */
   async recent(actorId: string): Promise<ActorRecord | null> {
     const fresh = this.#fresh(actorId);
     if (fresh !== undefined) return fresh.held.value;
-    const known = this.#cache.get(actorId);
-    return known === undefined || known.held.value.keys.length === 0 ? this.load(actorId) : this.#refresh(actorId);
+    const hasKeys = this.#largeChars.get(actorId) !== undefined || this.#cached(actorId)?.keys.size;
+    return hasKeys ? this.#refresh(actorId) : this.load(actorId);
   }
 
   /** Reads an actor that is known to have keys. Concurrent callers share one read. */
@@ -151,7 +184,7 @@ export class Identities implements Pick<SigningKeys, 'fresh' | 'read'> {
   /** Reads the store if the cache lacks the key: it may have been enrolled on another node. */
   async key(actorId: string, kid: string): Promise<SigningKeyRecord | undefined> {
     const named = (actor: ActorRecord | null) => actor?.keys.find((held) => held.kid === kid);
-    return named(this.known(actorId) ?? (await this.recent(actorId))) ?? named(await this.load(actorId));
+    return named(this.known(actorId) ?? (await this.recent(actorId))) ?? named(await this.reload(actorId));
   }
 
   create(actor: ActorRecord): Promise<boolean> {
@@ -209,8 +242,12 @@ export class Identities implements Pick<SigningKeys, 'fresh' | 'read'> {
     return made;
   }
 
+  #cached(actorId: string): Cached | undefined {
+    return this.#small.get(actorId) ?? this.#large.get(actorId);
+  }
+
   #fresh(actorId: string): Cached | undefined {
-    const cached = this.#cache.get(actorId);
+    const cached = this.#cached(actorId);
     return cached !== undefined && isFresh(cached.readAt, this.#now()) && cached.held.value.keys.length > 0
       ? cached
       : undefined;
@@ -218,28 +255,41 @@ export class Identities implements Pick<SigningKeys, 'fresh' | 'read'> {
 
   #remember(held: Held<ActorRecord>, readAt: number, order: number): void {
     const { value: actor, chars } = held;
-    if (chars >= largeChars) this.#large.set(actor.actorId, chars);
-    const known = this.#cache.get(actor.actorId);
+    const { actorId } = actor;
+    const isLarge = chars >= largeChars;
+    if (isLarge) this.#largeChars.set(actorId, chars);
+    const known = this.#cached(actorId);
     // A slow read must not replace the result of a later read, or of a change made here.
     if (known !== undefined && known.order > order) return;
     const cached =
       known?.held === held
         ? Object.assign(known, { readAt, order })
-        : { held, keys: keysOf(actor), answers: new Map(), bytes: cachedBaseBytes + bytesOf(held), readAt, order };
-    this.#cache.set(actor.actorId, cached, cached.bytes);
+        : { held, keys: keysOf(actor), answers: new Map(), bytes: bytesAlone(held), readAt, order };
+    const [its, other] = isLarge ? [this.#large, this.#small] : [this.#small, this.#large];
+    other.delete(actorId);
+    its.set(actorId, cached, cached.bytes);
   }
 
-  /** Counts an answer, or what was encoded of one. */
+  /** Counts an answer, or what was encoded of one. If all become too heavy together, the actor is kept without them. */
   #grow(cached: Cached): void {
     const { actorId } = cached.held.value;
+    if (this.#large.get(actorId) !== cached) return;
     cached.bytes += bytesOf(cached.held);
-    if (this.#cache.get(actorId) === cached) this.#cache.set(actorId, cached, cached.bytes);
+    if (cached.bytes > largeMaxBytes) {
+      cached.answers.clear();
+      cached.bytes = bytesAlone(cached.held);
+    }
+    this.#large.set(actorId, cached, cached.bytes);
   }
 }
 
 /** Memory of a record with its keys by kid, and at most that of what is made of it. */
 function bytesOf({ chars }: Held<ActorRecord>): number {
   return 2 * chars;
+}
+
+function bytesAlone(held: Held<ActorRecord>): number {
+  return cachedBaseBytes + bytesOf(held);
 }
 
 /** A time in the future means that the clock was set back since then: the age is unknown. */

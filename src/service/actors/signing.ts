@@ -75,7 +75,7 @@ export function verifyForms(
   return check(recent).catch(async (error: unknown) => {
     const isNews = error instanceof LedgerError && (error.code === 'unknown_signing_key' || sent.keyId === null);
     if (!isNews) throw error;
-    return check((await identities.load(recent.actorId)) ?? recent);
+    return check((await identities.reload(recent.actorId)) ?? recent);
   });
 }
 

@@ -77,7 +77,7 @@ export function developerService(
 
     getDeveloper: async (_request, call) => {
       const caller = callerOf(call);
-      const actor = await identities.load(caller.actorId);
+      const actor = await identities.load(caller.actorId, call.walk);
       if (actor === null) throw notFound('actor');
       const held = await activeKeys(caller.actorId, call.walk);
       return {
