@@ -5,7 +5,7 @@ import { verifyingKey } from '../../domain/keys/verifying-key.ts';
 import { RecentMap } from '../../runtime/collections/recent-map.ts';
 import type { KeyedMutex } from '../../store/keyed-mutex.ts';
 import type { FindPage, RecordStore } from '../../store/record-store.ts';
-import type { Collection } from '../records/collection.ts';
+import type { ChangeOrder, Collection } from '../records/collection.ts';
 import type { VerifySignature } from '../signatures/verifying-threads.ts';
 import type { Walk } from '../walking/walk.ts';
 import { type ActorRecord, actorCollection, type SigningKeyRecord } from './actor-record.ts';
@@ -94,16 +94,17 @@ export class Identities implements SigningKeys {
   }
 
   /**
-   * Changes an actor. The change counts at once on this node. `signal`: as for `update` of a collection. Throws
+   * Changes an actor. The change counts at once on this node. `signal`, `order`: as for `update` of a collection. Throws
    * `not_found`, and what `change` and that `update` throw.
    */
   async update(
     actorId: string,
     change: (actor: ActorRecord) => ActorRecord,
     signal: AbortSignal | null,
+    order?: ChangeOrder,
   ): Promise<ActorRecord> {
     const readAt = this.#now();
-    const changed = await this.#actors.update(actorId, change, signal);
+    const changed = await this.#actors.update(actorId, change, signal, order);
     if (changed === null) throw notFound('actor', 'actor_id');
     this.#remember(changed, readAt, ++this.#orders);
     return changed;

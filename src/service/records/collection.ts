@@ -16,6 +16,12 @@ interface Held<T> {
   readonly value: T;
 }
 
+/**
+ * `first`: the change waits for one change that is `in turn` at most, however many there are, and is never `overloaded`.
+ * Its caller sees to it that such changes are few.
+ */
+export type ChangeOrder = 'in turn' | 'first';
+
 /** How values of one kind are stored: their id, look-ups and expiry. */
 export interface CollectionRules<T> extends RecordForm<T> {
   id(value: T): string;
@@ -84,11 +90,17 @@ export function collection<T>(store: RecordStore, rules: CollectionRules<T>, cha
     /**
      * Reads, changes and writes, and retries while a change of another node comes between. `change` may throw to
      * refuse. Returns the new value, or null if there is no such record. Throws `overloaded` if too many changes of
-     * the record wait, and `unavailable` if `signal`, that of the call, aborts before the write begins. `signal` null:
-     * the change finishes what a call has begun, so it waits however many others do, and whether or not the call ends.
+     * the record wait, and `unavailable` if `signal`, that of the call, aborts before the write begins. null: the
+     * change is carried out whether or not the call ends.
      */
-    update: (id: string, change: (value: T) => T, signal: AbortSignal | null): Promise<T | null> => {
-      const options = signal === null ? { isUnbounded: true } : { signal };
+    update: (
+      id: string,
+      change: (value: T) => T,
+      signal: AbortSignal | null,
+      order: ChangeOrder = 'in turn',
+    ): Promise<T | null> => {
+      const isFirst = order === 'first';
+      const options = { signal: signal ?? undefined, isUnbounded: isFirst };
       const run = async (): Promise<T | null> => {
         for (;;) {
           const held = await get(id);
@@ -99,7 +111,7 @@ export function collection<T>(store: RecordStore, rules: CollectionRules<T>, cha
           if ((await write(value, held.version)).ok) return value;
         }
       };
-      return changes.take(`${rules.kind}/${id}`, 'write', run, options);
+      return changes.take(`${rules.kind}/${id}`, isFirst ? 'rare' : 'write', run, options);
     },
     /** The first value in the order of the look-up. null if there is none. */
     first: async (name: string, value: string): Promise<T | null> => {
