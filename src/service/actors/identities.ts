@@ -103,10 +103,18 @@ export class Identities implements SigningKeys {
     signal: AbortSignal | null,
     order?: ChangeOrder,
   ): Promise<ActorRecord> {
-    const readAt = this.#now();
-    const changed = await this.#actors.update(actorId, change, signal, order);
+    let changedAt: number | null = null;
+    const changeNow = (held: ActorRecord): ActorRecord => {
+      const actor = change(held);
+      changedAt = actor === held ? null : this.#now();
+      return actor;
+    };
+    const changed = await this.#actors.update(actorId, changeNow, signal, order);
     if (changed === null) throw notFound('actor', 'actor_id');
-    this.#remember(changed, readAt, ++this.#orders);
+    // Once it is stored it is known that nobody had changed the actor before that time. What was only read is older.
+    if (changedAt !== null) this.#remember(changed, changedAt, ++this.#orders);
+    // A read that is under way may not have seen the change.
+    this.#refreshing.delete(actorId);
     return changed;
   }
 
