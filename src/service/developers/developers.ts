@@ -130,7 +130,9 @@ export function developerService(
       if (found === null || found.actorId !== caller.actorId || found.revokedAt !== null) {
         throw notFound('API key', 'key_id');
       }
-      await keys.update(found.hash, (key) => ({ ...key, revokedAt: key.revokedAt ?? isoTime(call.now) }), call.signal);
+      const revoke = (key: ApiKeyRecord): ApiKeyRecord =>
+        key.revokedAt === null ? { ...key, revokedAt: isoTime(call.now) } : key;
+      await keys.update(found.hash, revoke, call.signal);
       cache.forget(found.hash, keyId);
       return {};
     },
