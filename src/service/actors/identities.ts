@@ -5,10 +5,10 @@ import { verifyingKey } from '../../domain/keys/verifying-key.ts';
 import { RecentMap } from '../../runtime/collections/recent-map.ts';
 import type { KeyedMutex } from '../../store/keyed-mutex.ts';
 import type { FindPage, RecordStore } from '../../store/record-store.ts';
-import type { ChangeOrder, Collection } from '../records/collection.ts';
+import { type ChangeOrder, type ChangingCollection, changingCollection } from '../records/collection.ts';
 import type { VerifySignature } from '../signatures/verifying-threads.ts';
 import type { Walk } from '../walking/walk.ts';
-import { type ActorRecord, actorCollection, type SigningKeyRecord } from './actor-record.ts';
+import { type ActorRecord, actorRules, type SigningKeyRecord } from './actor-record.ts';
 
 /** How old a cached actor may be, ms. After this time all nodes know that a key is ending. */
 export const actorFreshMs = 1_000;
@@ -30,7 +30,7 @@ type ListedActor = Pick<ActorRecord, 'actorId' | 'role' | 'createdAt'>;
  * the store: its first key must count at once on every node.
  */
 export class Identities implements SigningKeys {
-  readonly #actors: Collection<ActorRecord>;
+  readonly #actors: ChangingCollection<ActorRecord>;
   readonly #now: () => number;
   readonly #verify: VerifySignature;
   readonly #cache = new RecentMap<string, Cached>(cachedMax);
@@ -38,8 +38,8 @@ export class Identities implements SigningKeys {
   readonly #keyObjects = new RecentMap<string, KeyObject | null>(cachedMax);
   #orders = 0;
 
-  constructor(store: RecordStore, now: () => number, verify: VerifySignature, changes?: KeyedMutex) {
-    this.#actors = actorCollection(store, changes);
+  constructor(store: RecordStore, now: () => number, verify: VerifySignature, changes: KeyedMutex) {
+    this.#actors = changingCollection(store, actorRules, changes);
     this.#now = now;
     this.#verify = verify;
   }

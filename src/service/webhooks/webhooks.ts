@@ -3,7 +3,7 @@ import { WEBHOOK_SECRET_BYTES, webhookSecret } from '../../domain/keys/webhook-s
 import { checkEventType, checkUuid } from '../../domain/values/fields.ts';
 import { isoTime } from '../../domain/values/time.ts';
 import type { CreateWebhookRequest, WebhookService } from '../../gen/svc/v1/webhooks_pb.ts';
-import { checkNotEnded } from '../../store/keyed-mutex.ts';
+import { checkNotEnded, type KeyedMutex } from '../../store/keyed-mutex.ts';
 import type { LedgerStore } from '../../store/ledger-store.ts';
 import type { RecordStore } from '../../store/record-store.ts';
 import type { Call } from '../calls/call.ts';
@@ -13,7 +13,6 @@ import { checkListPage } from '../calls/list-page.ts';
 import { withNotFoundField } from '../calls/not-found-field.ts';
 import { afterPartialWrite } from '../idempotency/partial-write.ts';
 import type { LedgerReading } from '../reading/ledger-reading.ts';
-import { changeMutex } from '../records/change-mutex.ts';
 import type { SecretBox } from '../records/secret-box.ts';
 import { boundedLedgers } from '../walking/bounded-stores.ts';
 import { answeredSeqsIn } from './answered-seqs.ts';
@@ -38,7 +37,7 @@ export function webhookService(
   secrets: SecretBox,
   policy: TargetPolicy,
   work: WebhookWork,
-  changes = changeMutex(),
+  changes: KeyedMutex,
 ) {
   const subscriptions = subscriptionsIn(records);
   const deliveries = deliveriesIn(records);

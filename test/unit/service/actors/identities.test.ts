@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import type { ActorRecord } from '../../../../src/service/actors/actor-record.ts';
 import { Identities } from '../../../../src/service/actors/identities.ts';
 import { enrolKey } from '../../../../src/service/actors/signing-keys.ts';
+import { changeMutex } from '../../../../src/service/records/change-mutex.ts';
 import { bareActor } from '../../../support/actor-record.ts';
 import { settled } from '../../../support/clock.ts';
 import { identitiesIn } from '../../../support/identities.ts';
@@ -124,9 +125,11 @@ describe('a change of an actor', () => {
     await settled();
     wait(1_500);
     await slow.land();
+    await both[0];
+    await settled();
     expect(await reads()).toBe(2);
     release();
-    await Promise.all(both);
+    await both[1];
     expect(identities.known(actorId)?.keys).toHaveLength(3);
   });
 
@@ -163,7 +166,7 @@ describe('a change of an actor', () => {
 
 test('no signature verifies under a stored key that enrolment would refuse', async () => {
   const yes = async () => true;
-  const identities = new Identities(new MemoryRecordStore(), () => startMs, yes);
+  const identities = new Identities(new MemoryRecordStore(), () => startMs, yes, changeMutex());
   const [good] = enrolled(bare).keys;
   if (good === undefined) throw new Error('no key was enrolled');
   const verdict = (kid: string, publicKey: string) =>

@@ -4,7 +4,7 @@ import { uuidV7 } from '../../../../src/domain/values/uuid.ts';
 import type { Call } from '../../../../src/service/calls/call.ts';
 import { apiKeyCollection } from '../../../../src/service/developers/api-key-record.ts';
 import { developerService } from '../../../../src/service/developers/developers.ts';
-import { changesWaitingByDefault } from '../../../../src/service/records/change-mutex.ts';
+import { changeMutex, changesWaitingByDefault } from '../../../../src/service/records/change-mutex.ts';
 import { unboundedWalk } from '../../../../src/service/walking/walk.ts';
 import type { RecordStore } from '../../../../src/store/record-store.ts';
 import { settled } from '../../../support/clock.ts';
@@ -21,7 +21,7 @@ async function developerWith(count: number, records: RecordStore) {
     await keys.create({ ...key, hash: `h${at}`, keyId: uuid(at), createdAt: 'then', revokedAt: null });
   const cache = { forget: () => {} };
   const { createApiKey, revokeApiKey } = developerService(
-    ...([records, {}, cache] as unknown as Parameters<typeof developerService>),
+    ...([records, {}, cache, changeMutex()] as unknown as Parameters<typeof developerService>),
   );
   const request = { name: 'another' } as Parameters<typeof createApiKey>[0];
   const create = ({ signal } = new AbortController()) => {

@@ -5,7 +5,7 @@ import { Identities } from '../../../../src/service/actors/identities.ts';
 import { enrolKey } from '../../../../src/service/actors/signing-keys.ts';
 import type { Call } from '../../../../src/service/calls/call.ts';
 import { changeMutex, changesWaitingByDefault } from '../../../../src/service/records/change-mutex.ts';
-import { type ChangeOrder, collection } from '../../../../src/service/records/collection.ts';
+import { type ChangeOrder, changingCollection } from '../../../../src/service/records/collection.ts';
 import { count, text } from '../../../../src/service/records/record-form.ts';
 import { bareActor } from '../../../support/actor-record.ts';
 import { settled } from '../../../support/clock.ts';
@@ -40,7 +40,7 @@ async function counterRig(waiting?: number) {
       return slow.records.get(kind, id);
     },
   });
-  const counters = collection(records, rules, changeMutex(waiting));
+  const counters = changingCollection(records, rules, changeMutex(waiting));
   await counters.create({ id: 'a', value: 0 });
   return {
     slow,
@@ -48,7 +48,7 @@ async function counterRig(waiting?: number) {
     increment: (signal: AbortSignal | null = new AbortController().signal, order?: ChangeOrder) =>
       codeOf(counters.update('a', increment, signal, order)),
     /** The same counter, which another node changes. */
-    elsewhere: collection(store, rules),
+    elsewhere: changingCollection(store, rules, changeMutex()),
     value: async () => (await counters.get('a'))?.value.value,
     reads: () => reads,
   };
