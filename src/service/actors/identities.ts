@@ -94,8 +94,8 @@ export class Identities implements SigningKeys {
   }
 
   /**
-   * Changes an actor. The change counts at once on this node. `signal`, `order`: as for `update` of a collection. Throws
-   * `not_found`, and what `change` and that `update` throw.
+   * Changes an actor. The change counts at once on this node. `signal`, `order`: as for `update` of a collection.
+   * Throws `not_found`, and what `change` and that `update` throw.
    */
   async update(
     actorId: string,

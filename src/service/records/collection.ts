@@ -16,8 +16,8 @@ interface Held<T> {
 }
 
 /**
- * `first`: the change waits for one change that is `in turn` at most, however many there are, and is never `overloaded`.
- * Its caller sees to it that such changes are few.
+ * `first`: the change waits for one change that is `in turn` at most, however many there are, and is never
+ * `overloaded`. Its caller sees to it that such changes are few.
  */
 export type ChangeOrder = 'in turn' | 'first';
 
