@@ -161,9 +161,9 @@ these are, with \`"seq":"4"\`.
 - \`POST /v1/ledgers\` also takes both actor ids without a URI, if one of them is the caller's. The schema does not say
   so: name the other side alone.
 - A ledger grant of role OWNER with \`permissions.access\` \`read\` reads, and neither grants nor revokes.
-- Where calls have a rate limit, a read counts as one more call for each 500 events, lines or records that it looks
-  through, each 50 signatures that it verifies, and each 1 MiB that it reads; parts do not count. What is counted is
-  taken after the read, so that the next call may be \`rate_limited\`: \`Retry-After\` says when to go on. Small pages
+- Where calls have a rate limit, a read counts as one more call for each 500 events, lines, records or keys that it
+  looks through, each 50 signatures that it verifies, and each 1 MiB that it reads; parts do not count. What is counted
+  is taken after the read, so that the next call may be \`rate_limited\`: \`Retry-After\` says when to go on. Small pages
   cost one call.
 - There, a request counts as one more call for each 50 parts. Parts are JSON values (members, items of lists), escapes,
   and stretches of 64 bytes beyond the first 16 KiB. A number with a fraction or an exponent counts as five parts.

@@ -112,7 +112,8 @@ export class ConnectCall extends HttpCall implements UnaryCall, StreamCall {
    */
   encode(answer: object): void {
     if (this.#endpoint.changesState || this.response.hasRoomForAnswers) return;
-    const { length } = encodeAnswer(this.#endpoint.method.output, answer);
+    const { output } = this.#endpoint.method;
+    const { length } = encodedOnce(answer, 'protobuf', () => encodeAnswer(output, answer));
     if (length > limits.smallAnswerMaxBytes && !this.response.holdAnswer(length)) throw outOfMemoryBudget();
   }
 

@@ -54,12 +54,12 @@ let running = 0;
  */
 export function compressAnswer(
   response: HttpResponse,
-  text: string,
+  body: string | Buffer,
   encoding: ContentEncoding,
 ): Promise<Buffer | null> | null {
-  if (running >= limits.compressionsMax || !response.holdAnswerIfFree(heldBytes(text.length))) return null;
+  if (running >= limits.compressionsMax || !response.holdAnswerIfFree(heldBytes(body.length))) return null;
   running += 1;
-  return compress(text, encoding, 'answer')
+  return compress(body, encoding, 'answer')
     .catch(() => null)
     .finally(() => {
       running -= 1;

@@ -5,6 +5,7 @@ import { type JsonNode, memberOf, parseJsonBody } from '../../domain/json/json.t
 import { sha256Hex } from '../../domain/keys/hash.ts';
 import { limits } from '../../runtime/limits/limits.ts';
 import type { EntityRequest } from '../../service/calls/call.ts';
+import { encodedOnce, isShared } from '../../service/calls/shared-answer.ts';
 import { outOfMemoryBudget } from '../../service/limits/out-of-memory-budget.ts';
 import type { Decoded, RestEquivalent, UnaryCall } from '../call/incoming-call.ts';
 import { jsonMembers, messageOfTexts } from '../call/readable-request.ts';
@@ -51,7 +52,8 @@ export class RestCall extends HttpCall implements UnaryCall {
   #body: Buffer | null = null;
   /** SHA-256, in hex, of a body that the route does not take. */
   #droppedHash: string | null = null;
-  #answer: string | null = null;
+  /** Bytes if many calls send them. */
+  #answer: string | Buffer | null = null;
   /** The answer in #encoding; null if it is sent as it is. */
   #compressed: Buffer | null = null;
   #encoding: ContentEncoding | null = null;
@@ -151,12 +153,22 @@ export class RestCall extends HttpCall implements UnaryCall {
   }
 
   encode(answer: object): Promise<void> | void {
-    this.#answer = this.entry.write(answer);
+    this.#answer = this.#written(answer);
     const bytes = this.#answer?.length ?? 0;
     // A call that changes state is answered whatever the answer's size: a refusal would say that nothing was written.
-    const mayRefuse = bytes > limits.smallAnswerMaxBytes && !this.entry.endpoint.changesState;
+    const isLarge = bytes > limits.smallAnswerMaxBytes && !this.#isNotModified;
+    const mayRefuse = isLarge && !this.entry.endpoint.changesState;
     if (mayRefuse && !this.response.holdAnswer(bytes)) throw outOfMemoryBudget();
     if (this.#answer !== null && this.#isCompressible) return this.#compress(this.#answer);
+  }
+
+  #written(answer: object): string | Buffer | null {
+    const { write } = this.entry;
+    if (!isShared(answer)) return write(answer);
+    return encodedOnce(answer, 'json', () => {
+      const text = write(answer);
+      return text === null ? null : Buffer.from(text);
+    });
   }
 
   /** Whether the answer is compressed for a caller that accepts it. */
@@ -164,9 +176,14 @@ export class RestCall extends HttpCall implements UnaryCall {
     return !this.entry.endpoint.hasSecret && (this.#answer?.length ?? 0) > limits.compressedMinBytes;
   }
 
-  #compress(text: string): Promise<void> | void {
+  #compress(body: string | Buffer): Promise<void> | void {
     const encoding = encodingFor(this.header('accept-encoding'));
-    const compressing = encoding === null ? null : compressAnswer(this.response, text, encoding);
+    if (this.#isNotModified) {
+      // Nothing is sent, but the tag is that of the answer which would be.
+      this.#encoding = encoding;
+      return;
+    }
+    const compressing = encoding === null ? null : compressAnswer(this.response, body, encoding);
     return compressing?.then((compressed) => {
       this.#compressed = compressed;
       this.#encoding = compressed === null ? null : encoding;
@@ -180,8 +197,7 @@ export class RestCall extends HttpCall implements UnaryCall {
     if (this.#isCompressible) headers.push('vary', 'Accept-Encoding');
     if (call.replayed) headers.push('idempotent-replayed', 'true');
     if (!call.answerHeaders.some(([name]) => name === 'cache-control')) headers.push('cache-control', 'no-store');
-    const etag = call.answerHeaders.find(([name]) => name === 'etag')?.[1];
-    if (etag !== undefined && this.#isKnown(etag)) {
+    if (this.#isNotModified) {
       this.response.writeHead(304, headers).end();
     } else if (body === null) {
       this.response.writeHead(204, headers).end();
@@ -198,10 +214,11 @@ export class RestCall extends HttpCall implements UnaryCall {
     return this.#encoding === null ? strong : `W/${strong}`;
   }
 
-  /** Whether If-None-Match names the ETag, by the weak comparison (RFC 9110, section 13.1.2). */
-  #isKnown(etag: string): boolean {
+  /** Whether If-None-Match names the answer's ETag, by the weak comparison (RFC 9110, section 13.1.2). */
+  get #isNotModified(): boolean {
     const known = this.header('if-none-match');
-    if (known === undefined || this.entry.httpMethod !== 'GET') return false;
+    const etag = this.call?.answerHeaders.find(([name]) => name === 'etag')?.[1];
+    if (known === undefined || etag === undefined || this.entry.httpMethod !== 'GET') return false;
     const opaque = (tag: string): string => tag.trim().replace(/^W\//, '');
     return known.trim() === '*' || known.split(',').some((tag) => opaque(tag) === opaque(etag));
   }

@@ -40,7 +40,8 @@ export function collectWhenIdle({
     const isStillIdle = isIdle && wasIdle;
     before = now;
     wasIdle = isIdle;
-    const [bytes, processBytes] = [heldBytes(), anonymousBytes()];
+    const bytes = heldBytes();
+    const processBytes = processGrowthBytes === Number.POSITIVE_INFINITY ? 0 : anonymousBytes();
     baselineBytes = Math.min(baselineBytes, bytes);
     processBaselineBytes = Math.min(processBaselineBytes, processBytes);
     const hasGrown = bytes >= baselineBytes + growthBytes || processBytes >= processBaselineBytes + processGrowthBytes;

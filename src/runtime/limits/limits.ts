@@ -184,8 +184,8 @@ export const limits = Object.freeze({
   rateLimitKeysMax: 100_000,
 
   /**
-   * A read counts as one more call for each of so many events, lines or records, verified signatures, and characters.
-   * One reader that takes the largest pages one after another stays within the default rate.
+   * A read counts as one more call for each of so many events, lines, records or keys, verified signatures, and
+   * characters. One reader that takes the largest pages one after another stays within the default rate.
    */
   readEventsPerCall: 500,
   readSignaturesPerCall: 50,

@@ -18,8 +18,8 @@ import { mergedPage } from './merged-page.ts';
 import { enrolKey, keyStatus, preferKey } from './signing-keys.ts';
 
 export function actorService(identities: Identities, revoke: RevokeKey) {
-  const known = async (actorId: string): Promise<ActorRecord> => {
-    const actor = await identities.load(checkUuid('actor_id', actorId));
+  const known = async (actorId: string, call: Call): Promise<ActorRecord> => {
+    const actor = await identities.load(checkUuid('actor_id', actorId), call.walk);
     if (actor === null) throw notFound('actor', 'actor_id');
     return actor;
   };
@@ -27,7 +27,7 @@ export function actorService(identities: Identities, revoke: RevokeKey) {
   /** The actor, if the caller may change its keys. Throws `not_found` or `permission_denied`. */
   const keyHolder = async (actorId: string, call: Call): Promise<ActorRecord> => {
     const caller = callerOf(call);
-    const actor = await known(actorId);
+    const actor = await known(actorId, call);
     if ([actor.actorId, actor.entity?.ownerActorId].includes(caller.actorId)) return actor;
     throw new LedgerError(
       'permission_denied',
@@ -57,21 +57,23 @@ export function actorService(identities: Identities, revoke: RevokeKey) {
       return { ...answer, key: { kid, algorithm, publicKey, status, preferredSigning } };
     },
 
-    getActor: async (request, _call) => {
-      const { actorId, role, createdAt } = await known(request.actorId);
+    getActor: async (request, call) => {
+      const { actorId, role, createdAt } = await known(request.actorId, call);
       return { actorId, svcId: actorUri(actorId), role, createdAt };
     },
 
-    lookupActor: async (request, _call) => {
-      const actor = await known(checkActorUri('svc_id', request.svcId));
+    lookupActor: async (request, call) => {
+      const actor = await known(checkActorUri('svc_id', request.svcId), call);
       const svcId = actorUri(actor.actorId);
       return { svcId, actorId: actor.actorId, role: actor.role, resolveUrl: `/resolve/${svcId}` };
     },
 
-    listActorKeys: async (request, _call) => {
-      const actor = await known(request.actorId);
+    listActorKeys: async (request, call) => {
+      const actor = await known(request.actorId, call);
       const all = request.includeRevoked === true;
-      return { keys: actor.keys.filter((key) => all || key.revokedAt === null).map(keyMessage) };
+      return identities.answer(call.walk, actor, all ? 'all keys' : 'keys', () => ({
+        keys: actor.keys.filter((key) => all || key.revokedAt === null).map(keyMessage),
+      }));
     },
 
     enrollActorKey: async (request, call) => {

@@ -3,39 +3,59 @@ import type { ActorKeys, KeyLife, SigningKeys } from '../../actors/ledger/signin
 import { notFound } from '../../domain/errors.ts';
 import { verifyingKey } from '../../domain/keys/verifying-key.ts';
 import { RecentMap } from '../../runtime/collections/recent-map.ts';
+import { WeightedMap } from '../../runtime/collections/weighted-map.ts';
 import type { KeyedMutex } from '../../store/keyed-mutex.ts';
 import type { FindPage, RecordStore } from '../../store/record-store.ts';
-import { type ChangeOrder, type ChangingCollection, changingCollection } from '../records/collection.ts';
+import { shareAnswer } from '../calls/shared-answer.ts';
+import { eventLoopBudget } from '../limits/event-loop-budget.ts';
+import { type ChangeOrder, type ChangingCollection, changingCollection, type Held } from '../records/collection.ts';
 import type { VerifySignature } from '../signatures/verifying-threads.ts';
 import type { Walk } from '../walking/walk.ts';
 import { type ActorRecord, actorRules, type SigningKeyRecord } from './actor-record.ts';
 
 /** How old a cached actor may be, ms. After this time all nodes know that a key is ending. */
 export const actorFreshMs = 1_000;
-/** Cached actors, some 2 KB each. */
-const cachedMax = 10_000;
+/** All cached actors with their kept answers: over 10,000 with one key each, or a dozen with the largest record. */
+const cachedMaxBytes = 16 * 1024 * 1024;
+/** Of a cached actor, beside its text. */
+const cachedBaseBytes = 512;
+/** Actors whose records are known to be large, and keys prepared for verifying. */
+const rememberedMax = 10_000;
+/**
+ * Records of this size, of some 100 keys, are read within the bounds of long reads. The largest has 1,000 keys: 0.3 M
+ * characters, or 0.7 M (1.1 MB of UTF-8) with the longest reasons.
+ */
+const largeChars = 32 * 1024;
 
 interface Cached {
-  readonly actor: ActorRecord;
+  readonly held: Held<ActorRecord>;
   readonly keys: ActorKeys;
-  readonly readAt: number;
+  /** By name. Only of large records. */
+  readonly answers: Map<string, object>;
+  bytes: number;
+  readAt: number;
   /** Position among reads and changes: a read counts from its begin, a change of this node from when it was stored. */
-  readonly order: number;
+  order: number;
 }
 
 type ListedActor = Pick<ActorRecord, 'actorId' | 'role' | 'createdAt'>;
 
 /**
  * Actors and their keys, with a cache of what was read in the last second. An actor without keys is always read from
- * the store: its first key must count at once on every node.
+ * the store: its first key must count at once on every node. A record that is read again is parsed only if it has
+ * changed.
  */
 export class Identities implements SigningKeys {
   readonly #actors: ChangingCollection<ActorRecord>;
   readonly #now: () => number;
   readonly #verify: VerifySignature;
-  readonly #cache = new RecentMap<string, Cached>(cachedMax);
+  readonly #cache = new WeightedMap<string, Cached>(cachedMaxBytes);
+  /** Characters of large records, by actor. */
+  readonly #large = new RecentMap<string, number>(rememberedMax);
+  /** Reads of large records that have not begun yet. */
+  readonly #coming = new Map<string, Promise<ActorRecord | null>>();
   readonly #refreshing = new Map<string, { readonly begunAt: number; readonly read: Promise<ActorRecord | null> }>();
-  readonly #keyObjects = new RecentMap<string, KeyObject | null>(cachedMax);
+  readonly #keyObjects = new RecentMap<string, KeyObject | null>(rememberedMax);
   #orders = 0;
 
   constructor(store: RecordStore, now: () => number, verify: VerifySignature, changes: KeyedMutex) {
@@ -44,18 +64,63 @@ export class Identities implements SigningKeys {
     this.#verify = verify;
   }
 
-  async load(actorId: string): Promise<ActorRecord | null> {
+  /**
+   * The actor as it is stored. A large record is read within the event loop budget; with `walk` it takes a place, and
+   * counts with its keys as so many records for the rate of the caller. Throws what `Walk.readPage` throws.
+   */
+  async load(actorId: string, walk?: Walk): Promise<ActorRecord | null> {
+    const chars = this.#large.get(actorId);
+    if (chars === undefined) return this.#read(actorId);
+    const read = () => this.#readLarge(actorId, chars);
+    return walk === undefined ? read() : walk.readPage(read, (actor) => ({ count: actor?.keys.length ?? 0, chars }));
+  }
+
+  /** All that ask before the read begins share it. */
+  #readLarge(actorId: string, chars: number): Promise<ActorRecord | null> {
+    const coming = this.#coming.get(actorId);
+    if (coming !== undefined) return coming;
+    const read = () => {
+      eventLoopBudget.use(1, chars);
+      return this.#read(actorId);
+    };
+    const wait = eventLoopBudget.whenFree();
+    if (wait === null) return read();
+    const shared = wait.then(() => {
+      this.#coming.delete(actorId);
+      return read();
+    });
+    this.#coming.set(actorId, shared);
+    return shared;
+  }
+
+  async #read(actorId: string): Promise<ActorRecord | null> {
     const readAt = this.#now();
     const order = ++this.#orders;
-    const held = await this.#actors.get(actorId);
+    const held = await this.#actors.get(actorId, this.#cache.get(actorId)?.held);
     if (held === null) return null;
-    this.#remember(held.value, readAt, order);
+    this.#remember(held, readAt, order);
     return held.value;
+  }
+
+  /**
+   * An answer that is made of this record alone. That of a large record is made once, and kept, with what transports
+   * encode of it, while the record is cached. `name`: of all answers that `make` makes of a record.
+   */
+  answer<T extends object>(walk: Walk, actor: ActorRecord, name: string, make: () => T): T {
+    const cached = this.#cache.get(actor.actorId);
+    if (cached?.held.value !== actor || cached.held.chars < largeChars) return make();
+    walk.keep(cached.held.chars);
+    const kept = cached.answers.get(name);
+    if (kept !== undefined) return kept as T;
+    const made = shareAnswer(make(), () => this.#grow(cached));
+    cached.answers.set(name, made);
+    this.#grow(cached);
+    return made;
   }
 
   /** The actor as it was at most a second ago. undefined if the cache lacks it, or if it has no keys. */
   known(actorId: string): ActorRecord | undefined {
-    return this.#fresh(actorId)?.actor;
+    return this.#fresh(actorId)?.held.value;
   }
 
   /** Whether the actor was found lately. It may have changed since. */
@@ -66,9 +131,9 @@ export class Identities implements SigningKeys {
   /** The actor as it was at most a second before the call. null if there is none. */
   async recent(actorId: string): Promise<ActorRecord | null> {
     const fresh = this.#fresh(actorId);
-    if (fresh !== undefined) return fresh.actor;
+    if (fresh !== undefined) return fresh.held.value;
     const known = this.#cache.get(actorId);
-    return known === undefined || known.actor.keys.length === 0 ? this.load(actorId) : this.#refresh(actorId);
+    return known === undefined || known.held.value.keys.length === 0 ? this.load(actorId) : this.#refresh(actorId);
   }
 
   /** Reads an actor that is known to have keys. Concurrent callers share one read. */
@@ -112,7 +177,11 @@ export class Identities implements SigningKeys {
     const changed = await this.#actors.update(actorId, changeNow, signal, order);
     if (changed === null) throw notFound('actor', 'actor_id');
     // Once it is stored it is known that nobody had changed the actor before that time. What was only read is older.
-    if (changedAt !== null) this.#remember(changed, changedAt, ++this.#orders);
+    if (changedAt !== null) {
+      // Its version is not known: the next read parses it once more.
+      const held = { version: '', value: changed, chars: JSON.stringify(changed).length };
+      this.#remember(held, changedAt, ++this.#orders);
+    }
     // A read that is under way may not have seen the change.
     this.#refreshing.delete(actorId);
     return changed;
@@ -153,17 +222,35 @@ export class Identities implements SigningKeys {
 
   #fresh(actorId: string): Cached | undefined {
     const cached = this.#cache.get(actorId);
-    return cached !== undefined && isFresh(cached.readAt, this.#now()) && cached.actor.keys.length > 0
+    return cached !== undefined && isFresh(cached.readAt, this.#now()) && cached.held.value.keys.length > 0
       ? cached
       : undefined;
   }
 
-  #remember(actor: ActorRecord, readAt: number, order: number): void {
+  #remember(held: Held<ActorRecord>, readAt: number, order: number): void {
+    const { value: actor, chars } = held;
+    if (chars >= largeChars) this.#large.set(actor.actorId, chars);
     const known = this.#cache.get(actor.actorId);
     // A slow read must not replace the result of a later read, or of a change made here.
     if (known !== undefined && known.order > order) return;
-    this.#cache.set(actor.actorId, { actor, keys: keysOf(actor), readAt, order });
+    const cached =
+      known?.held === held
+        ? Object.assign(known, { readAt, order })
+        : { held, keys: keysOf(actor), answers: new Map(), bytes: cachedBaseBytes + bytesOf(held), readAt, order };
+    this.#cache.set(actor.actorId, cached, cached.bytes);
   }
+
+  /** Counts an answer, or what was encoded of one. */
+  #grow(cached: Cached): void {
+    const { actorId } = cached.held.value;
+    cached.bytes += bytesOf(cached.held);
+    if (this.#cache.get(actorId) === cached) this.#cache.set(actorId, cached, cached.bytes);
+  }
+}
+
+/** Memory of a record with its keys by kid, and at most that of what is made of it. */
+function bytesOf({ chars }: Held<ActorRecord>): number {
+  return 2 * chars;
 }
 
 /** A time in the future means that the clock was set back since then: the age is unknown. */

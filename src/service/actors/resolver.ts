@@ -7,6 +7,7 @@ import { authorityFingerprint } from '../authority/key-list.ts';
 import type { Call } from '../calls/call.ts';
 import type { LogIdentity } from '../log-identity/log-identity.ts';
 import type { LogKeyRecord } from '../log-identity/log-record.ts';
+import type { ActorRecord } from './actor-record.ts';
 import { keyMessage } from './actors.ts';
 import type { Identities } from './identities.ts';
 
@@ -25,19 +26,12 @@ export function resolverService(
       if (uri.kind === 'reserved') throw namespaceReserved(uri.namespace);
       if (uri.kind === 'invalid')
         throw refusedValue('svc_uri', request.svcUri, 'an actor URI, svc:actor:<uuid>, in lower case');
-      const actor = await identities.load(uri.actorId);
+      const actor = await identities.load(uri.actorId, call.walk);
       if (actor === null) throw notFound('actor');
-      const preferred = actor.keys.find((key) => key.preferred);
-      return cached(call, {
-        id: actorUri(actor.actorId),
-        actorId: actor.actorId,
-        role: actor.role,
-        status: 'ACTIVE',
-        keys: actor.keys.map(keyMessage),
-        ...(preferred === undefined ? {} : { preferredSigning: preferred.kid }),
-        authorityAttestations: [],
-        createdAt: actor.createdAt,
-      });
+      return cached(
+        call,
+        identities.answer(call.walk, actor, 'document', () => documentOf(actor)),
+      );
     },
 
     /**
@@ -67,6 +61,20 @@ export function resolverService(
   };
 }
 
+function documentOf(actor: ActorRecord) {
+  const preferred = actor.keys.find((key) => key.preferred);
+  return {
+    id: actorUri(actor.actorId),
+    actorId: actor.actorId,
+    role: actor.role,
+    status: 'ACTIVE',
+    keys: actor.keys.map(keyMessage),
+    ...(preferred === undefined ? {} : { preferredSigning: preferred.kid }),
+    authorityAttestations: [],
+    createdAt: actor.createdAt,
+  };
+}
+
 function logAnchor({ serviceName, keys, previous }: LogIdentity, isEnrolled: boolean) {
   const messages = (listed: readonly LogKeyRecord[]) =>
     listed.map(({ publicKey, validFrom, validTo, endorsement }) => ({
@@ -82,9 +90,14 @@ function logAnchor({ serviceName, keys, previous }: LogIdentity, isEnrolled: boo
   };
 }
 
+/** Those of documents that are kept for many calls are made once. */
+const etags = new WeakMap<object, string>();
+
 /** Lets clients cache a public document for a minute, with an ETag of its content. */
 function cached<T extends object>(call: Call, document: T): T {
+  const etag = etags.get(document) ?? `"${sha256Hex(JSON.stringify(document)).slice(0, 32)}"`;
+  etags.set(document, etag);
   call.setHeader('cache-control', 'public, max-age=60');
-  call.setHeader('etag', `"${sha256Hex(JSON.stringify(document)).slice(0, 32)}"`);
+  call.setHeader('etag', etag);
   return document;
 }

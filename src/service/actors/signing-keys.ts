@@ -6,7 +6,7 @@ import type { ActorRecord, SigningKeyRecord } from './actor-record.ts';
 
 /** Active keys of one actor: enough for one per machine, and a new one beside each during a change. */
 const activeKeysMax = 200;
-/** Keys of one actor in all, some 350 KB: old signatures need the revoked keys too. */
+/** Keys of one actor in all, 1.2 MB with the longest reasons: old signatures need the revoked keys too. */
 const keysEverMax = 1_000;
 
 /**

@@ -1,5 +1,5 @@
 /** What a transport makes of an answer. A message is an object for connect-es, which makes the bytes itself. */
-type Form = 'server-sent event' | 'message' | 'protobuf';
+type Form = 'json' | 'server-sent event' | 'message' | 'protobuf';
 
 interface Encodings {
   readonly encoded: () => void;
@@ -15,6 +15,10 @@ const shared = new WeakMap<object, Encodings>();
 export function shareAnswer<T extends object>(answer: T, encoded: () => void): T {
   shared.set(answer, { encoded, byForm: new Map() });
   return answer;
+}
+
+export function isShared(answer: object): boolean {
+  return shared.has(answer);
 }
 
 /** Returns what `encode` makes of an answer. A shared answer is encoded once for each form. */

@@ -14,6 +14,7 @@ import {
   strongerAccess,
 } from '../../domain/ledger/permission.ts';
 import { isoTime } from '../../domain/values/time.ts';
+import { WeightedMap } from '../../runtime/collections/weighted-map.ts';
 import type { LedgerStore } from '../../store/ledger-store.ts';
 import { pageCharsMax } from '../../store/pages.ts';
 import { decodeOrPassOver, decodeStored, storedCell } from '../../store/unreadable-record.ts';
@@ -23,8 +24,13 @@ import { type LinkStore, MasterSearch, masterLinksMax, mastersEverGranted } from
 import { readEvent } from './stored-event.ts';
 import { parseGrantCell, parseLedgerFacts, parseMasterFacts } from './stored-lines.ts';
 
-/** Cached facts of ledgers and of masters, half a KB each. They never change. */
-const factsCachedMax = 50_000;
+/**
+ * Cached facts of ledgers, and as many bytes of masters: some 60,000 of each. They never change. A business_ref may be
+ * longer than all else.
+ */
+const factsCachedBytes = 32 * 1024 * 1024;
+/** What facts take beside their texts. */
+const factsBytes = 256;
 
 /** Masters looked up at once: a millisecond of the main thread if the store answers from memory. */
 const masterLinksChunk = 100;
@@ -62,8 +68,8 @@ interface ReadableMaster {
 export class LedgerReading {
   readonly #store: LedgerStore;
   readonly #now: () => number;
-  readonly #ledgers = new Map<string, LedgerFacts>();
-  readonly #masters = new Map<string, MasterFacts>();
+  readonly #ledgers = new WeightedMap<string, LedgerFacts>(factsCachedBytes);
+  readonly #masters = new WeightedMap<string, MasterFacts>(factsCachedBytes);
   readonly #masterSearch: MasterSearch;
 
   constructor(store: LedgerStore, now: () => number) {
@@ -84,7 +90,8 @@ export class LedgerReading {
       decodeOrPassOver(storedCell(key, cell.value), parseLedgerFacts) ??
       (await this.#factsInLog(ledgerId)) ??
       decodeStored(storedCell(key, cell.value), parseLedgerFacts);
-    return keep(this.#ledgers, ledgerId, facts);
+    this.#ledgers.set(ledgerId, facts, factsBytes + textBytes(cell.value));
+    return facts;
   }
 
   async masterFacts(masterId: string): Promise<MasterFacts | null> {
@@ -93,7 +100,9 @@ export class LedgerReading {
     const key = names.master(masterId);
     const cell = await this.#store.cell(key);
     if (cell === null) return null;
-    return keep(this.#masters, masterId, decodeStored(storedCell(key, cell.value), parseMasterFacts));
+    const facts = decodeStored(storedCell(key, cell.value), parseMasterFacts);
+    this.#masters.set(masterId, facts, factsBytes + textBytes(cell.value));
+    return facts;
   }
 
   /** The facts of a master if they are cached, else null. */
@@ -286,8 +295,7 @@ export class LedgerReading {
   }
 }
 
-function keep<T>(cache: Map<string, T>, id: string, facts: T): T {
-  if (cache.size >= factsCachedMax) cache.clear();
-  cache.set(id, facts);
-  return facts;
+/** V8 takes two bytes for each character of a text that is not all Latin-1. */
+function textBytes(text: string): number {
+  return Buffer.byteLength(text) === text.length ? text.length : 2 * text.length;
 }

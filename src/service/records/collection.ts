@@ -10,9 +10,11 @@ import { decodeForm, decodeRecord, type RecordForm } from './record-form.ts';
 const readAtOnceMax = 24;
 
 /** A record as read, with the version that a change replaces. */
-interface Held<T> {
+export interface Held<T> {
   readonly version: string;
   readonly value: T;
+  /** Length of its text. */
+  readonly chars: number;
 }
 
 /**
@@ -47,9 +49,11 @@ export function collection<T>(store: RecordStore, rules: CollectionRules<T>) {
       ...(expiresAt === undefined ? {} : { expiresAt }),
     });
   };
-  const get = async (id: string): Promise<Held<T> | null> => {
+  const get = async (id: string, known?: Held<T>): Promise<Held<T> | null> => {
     const record = await store.get(rules.kind, id);
-    return record === null ? null : { version: record.version, value: decodeRecord(record, rules) };
+    if (record === null) return null;
+    const { version, value } = record;
+    return version === known?.version ? known : { version, value: decodeRecord(record, rules), chars: value.length };
   };
   /** Records that cannot be read are skipped, and others take their places on the page. */
   async function* walked(
@@ -80,12 +84,13 @@ export function collection<T>(store: RecordStore, rules: CollectionRules<T>) {
   }
 
   return {
-    /** Returns null if there is no record with this id. */
+    /** Returns null if there is no record with this id; `known` itself, not parsed again, if it has not changed. */
     get,
     /** Returns false, and writes nothing, if a record with this id exists. */
     create: async (value: T): Promise<boolean> => (await write(value, 'absent')).ok,
     /** Returns false, and writes nothing, if the record was changed since it was read. */
-    replace: async (held: Held<T>, value: T): Promise<boolean> => (await write(value, held.version)).ok,
+    replace: async (held: Pick<Held<T>, 'version'>, value: T): Promise<boolean> =>
+      (await write(value, held.version)).ok,
     /** The first value in the order of the look-up. null if there is none. */
     first: async (name: string, value: string): Promise<T | null> => {
       const [first] = await store.find(rules.kind, { name, value }, { limit: 1 });

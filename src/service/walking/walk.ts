@@ -20,7 +20,7 @@ export interface WalkParts {
 }
 
 export interface WalkCost {
-  /** Events, lines and records. */
+  /** Events, lines, records, and the keys of actors. */
   readonly examined: number;
   readonly chars: number;
   /** Signatures. */

@@ -17,7 +17,7 @@ const pageCostMs = 3;
 const restMaxMs = 1_000;
 /** The shortest part of the list that is read by itself, by the times of creation, ms. */
 const partMinMs = 60_000;
-/** How long the list is read in the same parts, ms: after that time Cassandra forgets what was deleted. */
+/** How long after its first division the list is read in parts, ms: Cassandra may have forgotten what was deleted. */
 const partsKeptMs = 3 * 60 * 60_000;
 
 interface KnownSubscriptionsParts {
@@ -44,8 +44,8 @@ export class KnownSubscriptions {
   #nextCheck: Promise<void> | null = null;
   /** The end of the rest after the last reading, which is as long as the reading. ms since 1970, see restMaxMs. */
   #restsUntilMs = Number.NEGATIVE_INFINITY;
-  /** Times (ISO) at which a part of the list ends and the next one begins, and when the last one was added, ms. */
-  #partEnds: string[] = [];
+  /** Times of creation at which a part of the list ends and the next one begins, ms since 1970. */
+  #partEnds: readonly number[] = [];
   #dividedMs = Number.NEGATIVE_INFINITY;
 
   constructor(parts: KnownSubscriptionsParts) {
@@ -128,18 +128,25 @@ export class KnownSubscriptions {
   /** Of all active subscriptions. Many that have ended make the store unable to read the list but in parts. */
   async *#pages(): AsyncGenerator<readonly SubscriptionRecord[]> {
     const { subscriptions, limiter, clock } = this.#parts;
-    if (clock.now() > this.#dividedMs + partsKeptMs) this.#partEnds = [];
+    const nowMs = clock.now();
+    // A copy, because another reading may run.
+    const ends = nowMs > this.#dividedMs + partsKeptMs ? [] : [...this.#partEnds];
     let after: FindPage['after'];
-    for (let part = 0; part <= this.#partEnds.length; ) {
+    for (let part = 0; part <= ends.length; ) {
       await limiter.take(pageCostMs);
-      const before = this.#partEnds[part];
-      const ends = { ...(after === undefined ? {} : { after }), ...(before === undefined ? {} : { before }) };
+      const endMs = ends[part];
+      const before = endMs === undefined ? undefined : isoTime(endMs);
+      const ofPart = { ...(after === undefined ? {} : { after }), ...(before === undefined ? {} : { before }) };
       let page: SubscriptionRecord[];
       try {
-        page = await subscriptions.inForce({ limit: subscriptionsAtOnce, ...ends });
+        page = await subscriptions.inForce({ limit: subscriptionsAtOnce, ...ofPart });
       } catch (error) {
-        if (error instanceof TooManyDeleted && this.#divide(part, after?.order)) continue;
-        throw error;
+        const middleMs = middleOf(after === undefined ? 0 : timeOfPlace(after.order), endMs ?? nowMs);
+        if (!(error instanceof TooManyDeleted) || middleMs === null) throw error;
+        if (ends.length === 0) this.#dividedMs = nowMs;
+        ends.splice(part, 0, middleMs);
+        this.#partEnds = [...ends];
+        continue;
       }
       yield page;
       const last = page.at(-1);
@@ -149,17 +156,6 @@ export class KnownSubscriptions {
         if (before !== undefined) after = { order: before, id: '' };
       }
     }
-  }
-
-  /** Divides what is left of a part behind `order`. false: it is too short. */
-  #divide(part: number, order: string | undefined): boolean {
-    const nowMs = this.#parts.clock.now();
-    const [beginMs, end] = [order === undefined ? 0 : timeOfPlace(order), this.#partEnds[part]];
-    const endMs = end === undefined ? nowMs : Date.parse(end);
-    if (endMs - beginMs < partMinMs) return false;
-    this.#partEnds.splice(part, 0, isoTime(Math.round((beginMs + endMs) / 2)));
-    this.#dividedMs = nowMs;
-    return true;
   }
 
   /** A subscription that was not found active has ended on another node, or was created here after the read. */
@@ -185,6 +181,11 @@ export class KnownSubscriptions {
     // There is no await since the last nextDoubted(), so that no doubt in between is missed.
     this.#isListingAgain = false;
   }
+}
+
+/** null: the part is too short to be divided. */
+function middleOf(fromMs: number, endMs: number): number | null {
+  return endMs - fromMs < partMinMs ? null : Math.round((fromMs + endMs) / 2);
 }
 
 function passOver(error: unknown): undefined {

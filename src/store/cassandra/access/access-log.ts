@@ -1,11 +1,11 @@
-import { UUID_V7_RANDOM_BYTES, UUID_V7_TIME_MAX, uuidV7 } from '../../../domain/values/uuid.ts';
+import { UUID_V7_RANDOM_BYTES, UUID_V7_TIME_MAX, uuidV7, uuidV7Time } from '../../../domain/values/uuid.ts';
 import { type AccessEvent, type AccessLog, type AccessPage, accessTime } from '../../access-log.ts';
 import { checkAccessOrder } from '../../write-checks.ts';
 import { accessHour, accessHourMs, keyText } from '../keys.ts';
 import { keptFromHourFact, keptFromHourIn } from '../schema/fact-values.ts';
 import { ClusterFacts } from '../session/facts.ts';
 import { preparedAtStart } from '../session/prepared-at-start.ts';
-import { type CqlSession, eachAtOnce, intMax, numberOf, type Statement, textOf } from '../session/session.ts';
+import { type CqlSession, eachAtOnce, intMax, numberOf, type Row, type Statement, textOf } from '../session/session.ts';
 import {
   type AccessBlock,
   accessBlocks,
@@ -24,18 +24,19 @@ const HOURS_DOWN =
   'SELECT hour FROM access_hour WHERE actor_id = ? AND hour >= ? AND hour <= ? ORDER BY hour DESC LIMIT ?';
 const OF_SPAN =
   'FROM access_block WHERE actor_id = ? AND hour = ? AND ledger_id = ? AND first_id >= ? AND first_id < ?';
-const COUNT =
-  'SELECT sum(count) AS events, min(count) AS least, max(count) AS most, count(count) AS counted, count(*) AS blocks ' +
-  OF_SPAN;
+const UP = `SELECT first_id, events ${OF_SPAN} LIMIT ?`;
+const DOWN = `SELECT first_id, events ${OF_SPAN} ORDER BY ledger_id DESC, first_id DESC LIMIT ?`;
+const COUNT_UP = `SELECT first_id, count ${OF_SPAN} LIMIT ?`;
+const COUNT_DOWN = `SELECT first_id, count ${OF_SPAN} ORDER BY ledger_id DESC, first_id DESC LIMIT ?`;
 
 /** Value of ledger_id in the rows of an actor's whole history. */
 const WHOLE = '';
 const lastHour = intMax;
 const hoursAtOnce = 16;
-/** A span of time with more blocks is read in parts: an actor may make millions of calls in an hour. */
+/** Blocks that are read at once: an actor may have made millions of calls in an hour. */
 const blocksAtOnce = 256;
-/** Lengths of spans, ms. Each is a multiple of the next one. */
-const spansMs = [accessHourMs, 60_000, 10_000, blockSpanMs];
+/** Blocks that are counted at once. */
+const countedAtOnce = 5_000;
 const writesAtOnceMax = 16;
 /** Most (actor, hour) pairs remembered as listed. */
 const hoursKnownMax = 20_000;
@@ -77,50 +78,112 @@ export class CassandraAccessLog implements AccessLog {
   }
 
   async list(actorId: string, page: AccessPage, signal?: AbortSignal): Promise<AccessEvent[]> {
-    const { ledgerId, since, limit, offset, descending } = page;
+    const { ledgerId, since, limit, descending } = page;
     if (limit <= 0) return [];
     const keptFrom = keptFromHourIn(await this.#facts.get(keptFromHourFact), this.#now());
     const from = Math.max(accessHour(Math.max(0, since)), keptFrom ?? 0);
     const ledger = ledgerId === null ? WHOLE : keyText(ledgerId);
-    const reading = { actorId, ledger, since, limit, descending, signal, skip: offset, found: [] };
+    const found: AccessEvent[] = [];
+    let skip = page.offset;
     for await (const hour of this.#hours(actorId, from, descending)) {
-      await this.#readSpan(reading, hour * accessHourMs, spansMs);
-      if (reading.found.length === limit) break;
+      signal?.throwIfAborted();
+      const key = [keyText(actorId), hour, ledger];
+      const hourMs = hour * accessHourMs;
+      let span = idsBetween(Math.max(hourMs, secondOf(since)), hourMs + accessHourMs);
+      // Only the first hour may hold events before `since`.
+      if (skip > 0 && hourMs >= since) {
+        const rest = await this.#skip(key, span, skip, descending, signal);
+        skip = rest.skip;
+        if (rest.span === null) continue;
+        span = rest.span;
+      }
+      for await (const texts of this.#texts(key, span, descending, signal))
+        for (const event of eventsInOrder(actorId, texts, descending)) {
+          if (accessTime(event.id) < since) continue;
+          if (skip > 0) skip -= 1;
+          else if (found.push(event) === limit) return found;
+        }
     }
-    return reading.found;
+    return found;
   }
 
-  /** Reads the span of the first of these lengths that begins at `fromMs`. */
-  async #readSpan(reading: Reading, fromMs: number, [lengthMs = 0, ...shorterMs]: readonly number[]): Promise<void> {
-    const { actorId, ledger, since, limit, descending, signal, found } = reading;
-    signal?.throwIfAborted();
-    const endMs = fromMs + lengthMs;
-    if (endMs <= since) return;
-    const span = [keyText(actorId), accessHour(fromMs), ledger, firstIdAt(fromMs), firstIdAt(endMs)];
-    if (reading.skip > 0 && fromMs >= since) {
-      const count = await this.#count(span);
-      if (count !== null && reading.skip >= count) {
-        reading.skip -= count;
+  /**
+   * Skips whole seconds of events by the counts of their blocks. Returns what is left of `skip` and of the span; null:
+   * nothing.
+   */
+  async #skip(
+    key: readonly unknown[],
+    span: Ids,
+    skip: number,
+    descending: boolean,
+    signal: AbortSignal | undefined,
+  ): Promise<{ readonly span: Ids | null; readonly skip: number }> {
+    const cql = descending ? COUNT_DOWN : COUNT_UP;
+    let { from, end } = span;
+    let left = skip;
+    let second = { atMs: Number.NaN, left };
+    for (;;) {
+      signal?.throwIfAborted();
+      const rows = await this.#read(cql, key, { from, end }, countedAtOnce, { pageRows: countedAtOnce });
+      for (const row of rows) {
+        const ms = timeOf(row);
+        const count = numberOf(row, 'count') ?? 0;
+        if (ms !== null && secondOf(ms) !== second.atMs) second = { atMs: secondOf(ms), left };
+        left -= count;
+        if (ms !== null && count >= 1 && count <= blockEventsMax && left >= 0) continue;
+        // The page begins in this second. Of a damaged block it is not known how many events it has.
+        if (Number.isNaN(second.atMs)) return { span, skip };
+        const ids = idsBetween(second.atMs, second.atMs + blockSpanMs);
+        return {
+          span: descending ? { from: span.from, end: ids.end } : { from: ids.from, end: span.end },
+          skip: second.left,
+        };
+      }
+      const last = rows.at(-1);
+      if (last === undefined || rows.length < countedAtOnce) return { span: null, skip: left };
+      if (descending) end = idOf(last);
+      else from = behind(last);
+    }
+  }
+
+  /**
+   * The texts of the span's blocks, in parts that do not overlap: blocks that were written before they had blockSpanMs
+   * may.
+   */
+  async *#texts(
+    key: readonly unknown[],
+    { from, end }: Ids,
+    descending: boolean,
+    signal: AbortSignal | undefined,
+  ): AsyncGenerator<string[]> {
+    const cql = descending ? DOWN : UP;
+    for (;;) {
+      signal?.throwIfAborted();
+      const rows = await this.#read(cql, key, { from, end }, blocksAtOnce + 1);
+      const last = rows.at(-1);
+      if (last === undefined || rows.length <= blocksAtOnce) {
+        yield textsOf(rows);
         return;
       }
-    }
-    const [partMs] = shorterMs;
-    const most = partMs === undefined ? intMax : blocksAtOnce + 1;
-    const rows = await this.#session.read({ cql: `SELECT events ${OF_SPAN} LIMIT ?`, params: [...span, most] });
-    if (partMs !== undefined && rows.length > blocksAtOnce) {
-      const parts = Array.from({ length: lengthMs / partMs }, (_, at) => fromMs + at * partMs);
-      for (const partFromMs of descending ? parts.reverse() : parts) {
-        await this.#readSpan(reading, partFromMs, shorterMs);
-        if (found.length === limit) return;
+      const lastMs = timeOf(rows.findLast((row) => timeOf(row) !== null));
+      if (lastMs === null) {
+        // Damaged ids have no order in time.
+        yield textsOf(rows);
+        if (descending) end = idOf(last);
+        else from = behind(last);
+        continue;
       }
-      return;
+      // More blocks of the last one's second may follow.
+      const second = idsBetween(secondOf(lastMs), secondOf(lastMs) + blockSpanMs);
+      const before = rows.filter((row) => (descending ? idOf(row) >= second.end : idOf(row) < second.from));
+      yield textsOf(before.length > 0 ? before : await this.#read(cql, key, second, intMax));
+      if (descending) end = before.length > 0 ? second.end : second.from;
+      else from = before.length > 0 ? second.from : second.end;
     }
-    const texts = rows.flatMap((row) => textOf(row, 'events') ?? []);
-    for (const event of eventsInOrder(actorId, texts, descending)) {
-      if (accessTime(event.id) < since) continue;
-      if (reading.skip > 0) reading.skip -= 1;
-      else if (found.push(event) === limit) return;
-    }
+  }
+
+  #read(cql: string, key: readonly unknown[], { from, end }: Ids, limit: number, options = {}): Promise<Row[]> {
+    return this.#session.read({ cql, params: [...key, from, end, limit] }, options);
   }
 
   async sweep(before: number): Promise<number> {
@@ -150,31 +213,42 @@ export class CassandraAccessLog implements AccessLog {
       start = descending ? last - 1 : last + 1;
     }
   }
-
-  /** The number of events, by the counts of the blocks. null if one of these cannot be. */
-  async #count(span: readonly unknown[]): Promise<number | null> {
-    const [row] = await this.#session.read({ cql: COUNT, params: span });
-    const isSound =
-      numberOf(row, 'counted') === numberOf(row, 'blocks') &&
-      (numberOf(row, 'least') ?? 1) >= 1 &&
-      (numberOf(row, 'most') ?? 0) <= blockEventsMax;
-    return isSound ? numberOf(row, 'events') : null;
-  }
 }
 
-/** A page that is being read. */
-interface Reading extends Omit<AccessPage, 'ledgerId' | 'offset'> {
-  readonly actorId: string;
-  readonly ledger: string;
-  readonly signal: AbortSignal | undefined;
-  readonly found: AccessEvent[];
-  /** How many events come before the page. */
-  skip: number;
+/** Of blocks by their `first_id`; `end` is not among them. */
+interface Ids {
+  readonly from: string;
+  readonly end: string;
 }
 
-/** No id of that time, or a later one, is lower. */
-function firstIdAt(ms: number): string {
-  return uuidV7(Math.min(ms, UUID_V7_TIME_MAX), new Uint8Array(UUID_V7_RANDOM_BYTES));
+/** The ids of a time, ms since 1970; `endMs` is not in it. */
+function idsBetween(fromMs: number, endMs: number): Ids {
+  const [from = '', end = ''] = [fromMs, endMs].map((ms) =>
+    uuidV7(Math.min(ms, UUID_V7_TIME_MAX), new Uint8Array(UUID_V7_RANDOM_BYTES)),
+  );
+  return { from, end };
+}
+
+function secondOf(ms: number): number {
+  return ms - (ms % blockSpanMs);
+}
+
+function idOf(row: Row): string {
+  return textOf(row, 'first_id') ?? '';
+}
+
+/** No id is between that of the row and this one. */
+function behind(row: Row): string {
+  return `${idOf(row)}\0`;
+}
+
+/** When a block begins. null: its id is damaged. */
+function timeOf(row: Row | undefined): number | null {
+  return uuidV7Time(textOf(row, 'first_id') ?? '');
+}
+
+function textsOf(rows: readonly Row[]): string[] {
+  return rows.flatMap((row) => textOf(row, 'events') ?? []);
 }
 
 function blockStatements({ actorId, hour, events }: AccessBlock): Statement[] {

@@ -1,5 +1,5 @@
 import { LedgerError } from '../../../domain/errors.ts';
-import { RecentMap } from '../../../runtime/collections/recent-map.ts';
+import { WeightedMap } from '../../../runtime/collections/weighted-map.ts';
 import type { KeyedMutex } from '../../keyed-mutex.ts';
 import {
   type Cell,
@@ -42,8 +42,11 @@ import { readScopePage, readScopeSeqs } from './scopes.ts';
 import { readSnapshot, writeSnapshot } from './snapshots.ts';
 
 const FENCE_BYTES = 16;
-/** The ledger actors of a node take far more memory than this many known ledgers. */
-const knownLedgersMax = 50_000;
+/** Of known ledgers: 50,000 with four scopes each. */
+const knownLedgersBytes = 32 * 1024 * 1024;
+/** What a known ledger takes without its scopes, and what each of them takes. */
+const knownLedgerBytes = 320;
+const knownScopeBytes = 80;
 /**
  * Pauses between attempts to read back a written batch, and to write its projections, ms. Then the outcome of the
  * append counts as unknown.
@@ -82,7 +85,7 @@ export class CassandraLedgerStore implements LedgerStore {
    * Ledgers whose last known claim or write is this process's, and whose events all have their projections. A ledger is
    * forgotten if an operation fails. Then the next operation reads the store.
    */
-  readonly #known = new RecentMap<string, KnownLedger>(knownLedgersMax);
+  readonly #known = new WeightedMap<string, KnownLedger>(knownLedgersBytes);
   readonly #lag = new ProjectionLag();
 
   constructor({ session, now, random, bucketEvents = bucketEventsByDefault, writesMax }: CassandraLedgerOptions) {
@@ -108,9 +111,13 @@ export class CassandraLedgerStore implements LedgerStore {
       if (unprojected !== null) await this.#projectStored(ledgerId, unprojected, end.bucket, end.head);
     }
     const scopes: ReadonlySet<string> = known?.bucket === end.bucket ? known.scopes : new Set<string>();
-    this.#known.set(ledgerId, { fence: claim.fence, head: claim.head, bucket: end.bucket, scopes, isReadBack: false });
+    this.#know(ledgerId, { fence: claim.fence, head: claim.head, bucket: end.bucket, scopes, isReadBack: false });
     this.#lag.projected(ledgerId);
     return claim;
+  }
+
+  #know(ledgerId: string, known: KnownLedger): void {
+    this.#known.set(ledgerId, known, knownLedgerBytes + known.scopes.size * knownScopeBytes);
   }
 
   #log(ledgerId: string): LedgerLog {
@@ -142,7 +149,7 @@ export class CassandraLedgerStore implements LedgerStore {
       throw new OutcomeUnknown(error);
     }
     this.#lag.projected(ledgerId);
-    this.#known.set(ledgerId, knownAfter(fence, batch.last, batch.projections, known));
+    this.#know(ledgerId, knownAfter(fence, batch.last, batch.projections, known));
   }
 
   /**

@@ -6,10 +6,17 @@ import { endpointsOf } from '../../../../src/rpc/endpoints/endpoint.ts';
 import { apiServices } from '../../../../src/rpc/endpoints/routes.ts';
 import { encodingFor } from '../../../../src/rpc/http/compression.ts';
 import { sharedBytes } from '../../../../src/rpc/http/response.ts';
+import { shareAnswer } from '../../../../src/service/calls/shared-answer.ts';
 import { bearer, ledgerId, listeningNodeForTests } from '../../../support/listening-node.ts';
 
 const masters = Array.from({ length: 100 }, (_, at) => ({ uuid: ledgerId, businessRef: `ref-${at}`, scope: 'ORDER' }));
 const document = sharedBytes(Buffer.from(JSON.stringify({ paths: Array(500).fill('/v1/ledgers') })));
+
+let encoded = 0;
+const reason = 'r\u00e9voqu\u00e9e \u{1f511}'.repeat(50);
+const shared = shareAnswer({ role: 'OPS', keys: Array(200).fill({ kid: 'a', revokedReason: reason }) }, () => {
+  encoded += 1;
+});
 
 const node = await listeningNodeForTests({
   grpc: false,
@@ -22,6 +29,10 @@ const node = await listeningNodeForTests({
     'HealthService.GetTerms': async (_request, call) => {
       call.setHeader('etag', '"abc"');
       return { version: '1', text: 'terms '.repeat(500) };
+    },
+    'ResolverService.ResolveActor': async (_request, call) => {
+      call.setHeader('etag', '"shared"');
+      return shared;
     },
     'HealthService.GetHealth': async () => ({ status: 'ok', db: [] }),
     'DeveloperService.CreateApiKey': async () => ({ keyId: ledgerId, apiKey: 'x'.repeat(5_000) }),
@@ -120,6 +131,33 @@ describe.each(['gzip', 'br'] as const)('with Accept-Encoding: %s', (encoding) =>
     const known = await raw('GET', terms, { ...accept, 'if-none-match': 'W/"abc"' });
     expect([known.status, known.headers.etag, known.headers.vary]).toEqual([304, 'W/"abc"', 'Origin, Accept-Encoding']);
     expect((await raw('GET', terms, { 'if-none-match': 'W/"abc"' })).status).toBe(304);
+  });
+});
+
+describe('an answer that many calls send', () => {
+  const path = '/v1/resolve/svc:actor:x';
+
+  it('is encoded once, and compressed for those that accept it', async () => {
+    const plain = await raw('GET', path, {});
+    expect(JSON.parse(plain.body.toString())).toMatchObject({ role: 'OPS', keys: { 199: { revoked_reason: reason } } });
+    expect(plain.headers['content-length']).toBe(String(plain.body.length));
+    expect((await raw('GET', path, {})).body).toEqual(plain.body);
+    const compressed = await raw('GET', path, { 'accept-encoding': 'gzip' });
+    expect(gunzipSync(compressed.body)).toEqual(plain.body);
+    expect(encoded).toBe(1);
+  });
+
+  it('takes no memory for a caller that has it', async () => {
+    const { memory } = node;
+    const held = memory.maxBytes;
+    memory.add('answer', held);
+    try {
+      expect((await raw('GET', path, {})).status).toBe(503);
+      const known = await raw('GET', path, { 'accept-encoding': 'gzip', 'if-none-match': '"shared"' });
+      expect([known.status, known.headers.etag, known.body.length]).toEqual([304, 'W/"shared"', 0]);
+    } finally {
+      memory.release('answer', held);
+    }
   });
 });
 
