@@ -236,7 +236,7 @@ export const nodeSettings = {
     read: countBound(),
     default: String(changesWaitingByDefault),
     meaning:
-      'Changes that wait for one record, and new webhook subscriptions or API keys that wait for one actor. Beyond it calls are `overloaded`.',
+      'Changes that wait for one record, and new webhook subscriptions or API keys that wait for one actor. Beyond it calls are `overloaded`. Revocations of signing keys come first and are not refused.',
   },
   ledgerQueueMax: {
     name: 'LEDGER_QUEUE_MAX',

@@ -1,9 +1,10 @@
 import { LedgerError } from '../domain/errors.ts';
 
-type Kind = 'write' | 'claim';
+/** `rare`: claims of a ledger, which come among its appends, and revocations of keys, among other changes. */
+type Kind = 'write' | 'rare';
 
 interface Queue {
-  readonly claim: (() => void)[];
+  readonly rare: (() => void)[];
   readonly write: (() => void)[];
   lastWasWrite: boolean;
 }
@@ -17,7 +18,7 @@ interface WaitingBound {
 interface TakeOptions {
   /** Aborts when the call of the operation ends. An operation that has not begun by then gives up its place. */
   readonly signal?: AbortSignal | undefined;
-  /** Waits however many others do, for an operation that finishes what an earlier one has begun. */
+  /** Waits however many others do. */
   readonly isUnbounded?: boolean;
 }
 
@@ -25,8 +26,8 @@ interface TakeOptions {
  * Runs one operation a key at a time, each kind in the order of the calls. The next one starts in a later iteration of
  * the event loop, so that the caller that was just answered can queue its next operation first.
  *
- * Writes and claims alternate while both wait. A write may overtake waiting claims, because the caller of a claim must
- * be able to append before the next claim fences it. Then a claim may overtake waiting writes.
+ * The kinds alternate while both wait, so that rare operations wait for one write, however many there are. A write may
+ * overtake waiting claims, because the caller of a claim must be able to append before the next claim fences it.
  */
 export class KeyedMutex {
   readonly #queues = new Map<string, Queue>();
@@ -44,7 +45,7 @@ export class KeyedMutex {
   async take<T>(key: string, kind: Kind, work: () => Promise<T>, options: TakeOptions = {}): Promise<T> {
     checkNotEnded(options.signal);
     const queue = this.#queues.get(key);
-    if (queue === undefined) this.#queues.set(key, { claim: [], write: [], lastWasWrite: kind === 'write' });
+    if (queue === undefined) this.#queues.set(key, { rare: [], write: [], lastWasWrite: kind === 'write' });
     else await this.#wait(queue, kind, options);
     try {
       return await work();
@@ -89,15 +90,15 @@ export class KeyedMutex {
         this.#queues.delete(key);
         return;
       }
-      const writeNext = queue.claim.length === 0 || (queue.write.length > 0 && !queue.lastWasWrite);
+      const writeNext = queue.rare.length === 0 || (queue.write.length > 0 && !queue.lastWasWrite);
       queue.lastWasWrite = writeNext;
-      queue[writeNext ? 'write' : 'claim'].shift()?.();
+      queue[writeNext ? 'write' : 'rare'].shift()?.();
     });
   }
 }
 
 function waitingIn(queue: Queue): number {
-  return queue.claim.length + queue.write.length;
+  return queue.rare.length + queue.write.length;
 }
 
 /** Throws `unavailable` once the signal of a call has aborted: to be called before the call writes anything. */

@@ -132,7 +132,7 @@ describe('the mutex of a key', () => {
     const mutex = new KeyedMutex(null);
     const done: string[] = [];
     let running = 0;
-    const take = (name: string, kind: 'write' | 'claim') =>
+    const take = (name: string, kind: 'write' | 'rare') =>
       mutex.take('key', kind, async () => {
         expect(++running).toBe(1);
         await new Promise((resolve) => setImmediate(resolve));
@@ -140,9 +140,9 @@ describe('the mutex of a key', () => {
         running--;
       });
     await Promise.all([
-      take('claim 1', 'claim'),
-      take('claim 2', 'claim'),
-      take('claim 3', 'claim'),
+      take('claim 1', 'rare'),
+      take('claim 2', 'rare'),
+      take('claim 3', 'rare'),
       take('append 1', 'write'),
       take('append 2', 'write'),
     ]);

@@ -1,20 +1,10 @@
-import type { Row } from '../../src/store/cassandra/session/session.ts';
+import type { Row, Statement } from '../../src/store/cassandra/session/session.ts';
 
-/** Rows of access blocks whose `first_id` is not before `from`, and before `until`, in their order. */
-export function blocksBetween(blocks: readonly Row[], from: string, until: string): Row[] {
+/** What Cassandra answers to a read of access blocks of one actor, hour and ledger. */
+export function blocksFor({ cql, params }: Statement, blocks: readonly Row[]): Row[] {
+  const [, , , from, end, limit] = params;
   const firstId = (row: Row) => String(row.first_id);
-  const within = blocks.filter((row) => firstId(row) >= from && firstId(row) < until);
-  return within.sort((left, right) => (firstId(left) < firstId(right) ? -1 : 1));
-}
-
-/** What Cassandra's functions say of the `count` of rows. */
-export function countsOf(rows: readonly Row[]): Row {
-  const counts = rows.flatMap(({ count }) => (typeof count === 'number' ? count : []));
-  return {
-    events: counts.reduce((sum, count) => sum + count, 0),
-    least: counts.length === 0 ? null : Math.min(...counts),
-    most: counts.length === 0 ? null : Math.max(...counts),
-    counted: BigInt(counts.length),
-    blocks: BigInt(rows.length),
-  };
+  const within = blocks.filter((row) => firstId(row) >= String(from) && firstId(row) < String(end));
+  within.sort((left, right) => (firstId(left) < firstId(right) ? -1 : 1));
+  return (cql.includes('DESC') ? within.reverse() : within).slice(0, Number(limit));
 }

@@ -7,6 +7,7 @@ import { MemoryBudget } from '../../src/runtime/limits/memory-budget.ts';
 import { createLog } from '../../src/runtime/telemetry/log.ts';
 import type { Call } from '../../src/service/calls/call.ts';
 import { LedgerReading } from '../../src/service/reading/ledger-reading.ts';
+import { changeMutex } from '../../src/service/records/change-mutex.ts';
 import { createSecretBox } from '../../src/service/records/secret-box.ts';
 import { unboundedWalk } from '../../src/service/walking/walk.ts';
 import { webhookService } from '../../src/service/webhooks/webhooks.ts';
@@ -169,7 +170,7 @@ export function webhookRig(options: WebhookRigOptions = {}): WebhookRig {
   if (options.started !== false) webhooks.start();
   const directory = base.directory({ commitListener: webhooks });
   const policy = { production: options.production ?? false, ownPorts: () => new Set([8080]), ownAddresses: () => [] };
-  const api = webhookService(records, ledgers, reading, secrets, policy, webhooks);
+  const api = webhookService(records, ledgers, reading, secrets, policy, webhooks, changeMutex());
 
   const call = (actorId: string): Call => ({
     requestId: 'r',

@@ -58,8 +58,8 @@ export async function readForBatch(
     now = clock.now();
     known = knownKeys(keys, signers, again, now);
   }
-  // A change made on this node counts at once, so memory is asked again when the batch is decided. An end counts also if
-  // the actor has left memory meanwhile.
+  // A change made on this node counts at once, so memory is asked again when the batch is decided. An end counts even
+  // if the actor has left memory meanwhile.
   const keysOf = (actorId: string): ActorKeys | undefined => {
     const held = freshKeys(keys, actorId, signers.get(actorId)) ?? known?.get(actorId);
     return held === undefined ? undefined : keys.withEnds(held);

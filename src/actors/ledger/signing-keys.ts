@@ -11,8 +11,8 @@ export type ActorKeys = ReadonlyMap<string, KeyLife>;
 
 /**
  * The keys of actors. `fresh` answers from memory, with keys that were read from their record at most a second ago. It
- * never says that an actor has no keys. undefined: `read` has to be called. `withEnds` adds to keys that either returned
- * the ends that are being stored on this node, or were stored since.
+ * never says that an actor has no keys. undefined: `read` has to be called. `withEnds` adds the ends that this node is
+ * storing, or has stored since, to keys that either of them returned.
  */
 export interface SigningKeys {
   fresh(actorId: string): ActorKeys | undefined;

@@ -47,7 +47,10 @@ export interface ClientOptions extends Credential {
   readonly connections?: number;
   /** Certificates to trust in place of the system's, PEM. */
   readonly ca?: string;
-  /** An undici dispatcher (proxy, mock) in place of the client's own pool. The client does not close it. */
+  /**
+   * An undici dispatcher (proxy, mock) in place of the client's own pool. The client does not close it. Make it with
+   * `allowH2: false`: over HTTP/2, which undici 8 takes where it is offered, a hostile service can end the process.
+   */
   readonly dispatcher?: RestDispatcher;
   /** Channel options of grpc-js. They override the client's own. */
   readonly grpcChannel?: { readonly [name: string]: string | number | undefined };

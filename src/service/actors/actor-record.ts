@@ -1,5 +1,4 @@
 import type { ActorType } from '../../domain/event/event.ts';
-import type { KeyedMutex } from '../../store/keyed-mutex.ts';
 import type { RecordStore } from '../../store/record-store.ts';
 import type { World } from '../calls/call.ts';
 import type { ChangedRecord } from '../idempotency/change-once.ts';
@@ -78,6 +77,6 @@ export const actorRules: CollectionRules<ActorRecord> = {
   lookups: (actor) => [{ name: 'world', value: actor.world ?? 'none', order: actor.createdAt }],
 };
 
-export function actorCollection(store: RecordStore, changes?: KeyedMutex): Collection<ActorRecord> {
-  return collection(store, actorRules, changes);
+export function actorCollection(store: RecordStore): Collection<ActorRecord> {
+  return collection(store, actorRules);
 }

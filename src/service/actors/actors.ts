@@ -107,9 +107,9 @@ export function actorService(identities: Identities, revoke: RevokeKey) {
     revokeActorKey: async (request, call) => {
       const reason = request.reason === undefined ? null : checkName('reason', request.reason);
       demandKid(request.kid);
-      const { actorId } = await keyHolder(request.actorId, call);
-      const kid = checkKid(actorId, request.kid);
-      await revoke({ actorId, kid, reason, askedMs: call.now, signal: call.signal });
+      const actor = await keyHolder(request.actorId, call);
+      const kid = checkKid(actor.actorId, request.kid);
+      await revoke({ actor, kid, reason, askedMs: call.now, signal: call.signal });
       return {};
     },
 

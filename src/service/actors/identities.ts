@@ -8,10 +8,10 @@ import type { KeyedMutex } from '../../store/keyed-mutex.ts';
 import type { FindPage, RecordStore } from '../../store/record-store.ts';
 import { shareAnswer } from '../calls/shared-answer.ts';
 import { eventLoopBudget } from '../limits/event-loop-budget.ts';
-import type { Collection, Held } from '../records/collection.ts';
+import { type ChangeOrder, type ChangingCollection, changingCollection, type Held } from '../records/collection.ts';
 import type { VerifySignature } from '../signatures/verifying-threads.ts';
 import type { Walk } from '../walking/walk.ts';
-import { type ActorRecord, actorCollection, type SigningKeyRecord } from './actor-record.ts';
+import { type ActorRecord, actorRules, type SigningKeyRecord } from './actor-record.ts';
 
 /** How old a cached actor may be, ms. After this time all nodes know that a key is ending. */
 export const actorFreshMs = 1_000;
@@ -48,7 +48,7 @@ type ListedActor = Pick<ActorRecord, 'actorId' | 'role' | 'createdAt'>;
  * changed.
  */
 export class Identities implements Pick<SigningKeys, 'fresh' | 'read'> {
-  readonly #actors: Collection<ActorRecord>;
+  readonly #actors: ChangingCollection<ActorRecord>;
   readonly #now: () => number;
   readonly #verify: VerifySignature;
   /** Large records are apart: anybody may read them, and they must not take the places of those who sign. */
@@ -64,8 +64,8 @@ export class Identities implements Pick<SigningKeys, 'fresh' | 'read'> {
   readonly #keyObjects = new RecentMap<string, KeyObject | null>(rememberedMax);
   #orders = 0;
 
-  constructor(store: RecordStore, now: () => number, verify: VerifySignature, changes?: KeyedMutex) {
-    this.#actors = actorCollection(store, changes);
+  constructor(store: RecordStore, now: () => number, verify: VerifySignature, changes: KeyedMutex) {
+    this.#actors = changingCollection(store, actorRules, changes);
     this.#now = now;
     this.#verify = verify;
   }
@@ -192,20 +192,31 @@ export class Identities implements Pick<SigningKeys, 'fresh' | 'read'> {
   }
 
   /**
-   * Changes an actor. The change counts at once on this node. `signal`: as for `update` of a collection. Throws
-   * `not_found`, and what `change` and that `update` throw.
+   * Changes an actor. The change counts at once on this node. `signal`, `order`: as for `update` of a collection.
+   * Throws `not_found`, and what `change` and that `update` throw.
    */
   async update(
     actorId: string,
     change: (actor: ActorRecord) => ActorRecord,
     signal: AbortSignal | null,
+    order?: ChangeOrder,
   ): Promise<ActorRecord> {
-    const readAt = this.#now();
-    const changed = await this.#actors.update(actorId, change, signal);
+    let changedAt: number | null = null;
+    const changeNow = (held: ActorRecord): ActorRecord => {
+      const actor = change(held);
+      changedAt = actor === held ? null : this.#now();
+      return actor;
+    };
+    const changed = await this.#actors.update(actorId, changeNow, signal, order);
     if (changed === null) throw notFound('actor', 'actor_id');
-    // Its version is not known: the next read parses it once more.
-    const held = { version: '', value: changed, chars: JSON.stringify(changed).length };
-    this.#remember(held, readAt, ++this.#orders);
+    // Once it is stored it is known that nobody had changed the actor before that time. What was only read is older.
+    if (changedAt !== null) {
+      // Its version is not known: the next read parses it once more.
+      const held = { version: '', value: changed, chars: JSON.stringify(changed).length };
+      this.#remember(held, changedAt, ++this.#orders);
+    }
+    // A read that is under way may not have seen the change.
+    this.#refreshing.delete(actorId);
     return changed;
   }
 

@@ -4,10 +4,11 @@ import { afterPartialWrite } from '../idempotency/partial-write.ts';
 import type { ActorRecord } from './actor-record.ts';
 import type { Identities } from './identities.ts';
 import type { KeyEndings } from './key-endings.ts';
-import { beginEnd, revokedAtOf, revokeKey } from './signing-keys.ts';
+import { activeKey, beginEnd, revokedAtOf, revokeKey } from './signing-keys.ts';
 
 interface Revocation {
-  readonly actorId: string;
+  /** As read after the call came. */
+  readonly actor: ActorRecord;
   readonly kid: string;
   /** Published with the key. */
   readonly reason: string | null;
@@ -31,11 +32,11 @@ export function keyRevocation(identities: Identities, endings: KeyEndings, clock
    * One write, on a single node. The end is after now, not at the time of the call: until here events were accepted
    * under the key, in this very millisecond too.
    */
-  const endAlone = ({ actorId, kid, reason, askedMs, signal }: Revocation): Promise<ActorRecord> => {
+  const endAlone = ({ actor: { actorId }, kid, reason, askedMs, signal }: Revocation): Promise<ActorRecord> => {
     const revokedAtMs = endsAt(askedMs, 1);
     const end = (actor: ActorRecord): ActorRecord =>
       isRevokedSince(actor, kid, askedMs) ? actor : revokeKey(actor, kid, reason, revokedAtMs);
-    return endings.during(kid, isoTime(revokedAtMs), () => identities.update(actorId, end, signal));
+    return endings.during(kid, isoTime(revokedAtMs), () => identities.update(actorId, end, signal, 'first'));
   };
 
   /**
@@ -43,20 +44,33 @@ export function keyRevocation(identities: Identities, endings: KeyEndings, clock
    * end is dated only after the first write has resolved; a stored `endingSince` that was merely read is not enough.
    * Between the writes nobody can use the key, and another revocation of it continues from there.
    */
-  const endAmongOthers = async ({ actorId, kid, reason, askedMs, signal }: Revocation): Promise<ActorRecord> => {
+  const endAmongOthers = async (revocation: Revocation): Promise<ActorRecord> => {
+    const { kid, reason, askedMs, signal } = revocation;
+    const { actorId } = revocation.actor;
     const begin = (actor: ActorRecord): ActorRecord =>
       isRevokedSince(actor, kid, askedMs) ? actor : beginEnd(actor, kid, clock.now());
-    const marked = await identities.update(actorId, begin, signal);
+    const marked = await identities.update(actorId, begin, signal, 'first');
     if (revokedAtOf(marked, kid) !== null) return marked;
     const revokedAtMs = endsAt(askedMs, leadMs);
     // Another call may have dated the end meanwhile.
     const end = (actor: ActorRecord): ActorRecord =>
       revokedAtOf(actor, kid) === null ? revokeKey(actor, kid, reason, revokedAtMs) : actor;
-    return afterPartialWrite(identities.update(actorId, end, null));
+    return afterPartialWrite(identities.update(actorId, end, null, 'first'));
+  };
+
+  /**
+   * Revocations come before all other changes of the actor, however many of these wait. So one with nothing to write
+   * must not hold up another: it is answered by what was read.
+   */
+  const end = async (revocation: Revocation): Promise<ActorRecord> => {
+    const { actor, kid, askedMs } = revocation;
+    if (isRevokedSince(actor, kid, askedMs)) return actor;
+    activeKey(actor, kid);
+    return leadMs === 0 ? endAlone(revocation) : endAmongOthers(revocation);
   };
 
   return async (revocation) => {
-    const ended = await (leadMs === 0 ? endAlone(revocation) : endAmongOthers(revocation));
+    const ended = await end(revocation);
     const endMs = Date.parse(revokedAtOf(ended, revocation.kid) ?? '');
     while (clock.now() < endMs) await sleep(clock, endMs - clock.now());
   };

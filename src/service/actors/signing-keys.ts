@@ -70,11 +70,17 @@ function changeEnd(
   kid: string,
   change: (key: SigningKeyRecord) => Partial<SigningKeyRecord>,
 ): ActorRecord {
-  const chosen = findKid(actor, kid);
-  if (chosen.revokedAt !== null) throw new LedgerError('key_not_active', 'This key is revoked already.');
+  const chosen = activeKey(actor, kid);
   const keys = actor.keys.map((key) => (key === chosen ? { ...key, ...change(key), preferred: false } : key));
   const heir = chosen.preferred ? keys.findLast(isInUse) : undefined;
   return { ...actor, keys: keys.map((key) => (key === heir ? { ...key, preferred: true } : key)) };
+}
+
+/** The key, if its end is not dated. Throws `not_found` or `key_not_active`. */
+export function activeKey(actor: ActorRecord, kid: string): SigningKeyRecord {
+  const key = findKid(actor, kid);
+  if (key.revokedAt !== null) throw new LedgerError('key_not_active', 'This key is revoked already.');
+  return key;
 }
 
 /** When the key ended, or ends (ISO). null if its end is not dated. Throws `not_found`. */

@@ -1,4 +1,3 @@
-import type { KeyedMutex } from '../../store/keyed-mutex.ts';
 import type { RecordStore } from '../../store/record-store.ts';
 import type { World } from '../calls/call.ts';
 import { type Collection, type CollectionRules, collection } from '../records/collection.ts';
@@ -43,6 +42,6 @@ export const apiKeyRules: CollectionRules<ApiKeyRecord> = {
   ],
 };
 
-export function apiKeyCollection(store: RecordStore, changes?: KeyedMutex): Collection<ApiKeyRecord> {
-  return collection(store, apiKeyRules, changes);
+export function apiKeyCollection(store: RecordStore): Collection<ApiKeyRecord> {
+  return collection(store, apiKeyRules);
 }

@@ -10,6 +10,7 @@ import { checkEmail, checkName, checkUuid } from '../../domain/values/fields.ts'
 import { actorUri } from '../../domain/values/svc-uri.ts';
 import { isoTime } from '../../domain/values/time.ts';
 import type { DeveloperService } from '../../gen/svc/v1/developer_pb.ts';
+import type { KeyedMutex } from '../../store/keyed-mutex.ts';
 import type { RecordStore } from '../../store/record-store.ts';
 import type { ActorRecord } from '../actors/actor-record.ts';
 import type { Identities } from '../actors/identities.ts';
@@ -18,19 +19,14 @@ import type { Call, World } from '../calls/call.ts';
 import { callerOf } from '../calls/caller.ts';
 import type { HandlersOf } from '../calls/handlers.ts';
 import { afterPartialWrite } from '../idempotency/partial-write.ts';
-import { changeMutex } from '../records/change-mutex.ts';
+import { changingCollection } from '../records/collection.ts';
 import type { Walk } from '../walking/walk.ts';
-import { type ApiKeyRecord, apiKeyCollection, apiKeysPerActorMax } from './api-key-record.ts';
+import { type ApiKeyRecord, apiKeyRules, apiKeysPerActorMax } from './api-key-record.ts';
 import type { KeyCache } from './entity-credentials.ts';
 
 /** Methods for developers: registration, and their API keys. */
-export function developerService(
-  records: RecordStore,
-  identities: Identities,
-  cache: KeyCache,
-  changes = changeMutex(),
-) {
-  const keys = apiKeyCollection(records, changes);
+export function developerService(records: RecordStore, identities: Identities, cache: KeyCache, changes: KeyedMutex) {
+  const keys = changingCollection(records, apiKeyRules, changes);
 
   const activeKeys = async (actorId: string, walk: Walk): Promise<ApiKeyRecord[]> => {
     const active: ApiKeyRecord[] = [];
@@ -130,7 +126,9 @@ export function developerService(
       if (found === null || found.actorId !== caller.actorId || found.revokedAt !== null) {
         throw notFound('API key', 'key_id');
       }
-      await keys.update(found.hash, (key) => ({ ...key, revokedAt: key.revokedAt ?? isoTime(call.now) }), call.signal);
+      const revoke = (key: ApiKeyRecord): ApiKeyRecord =>
+        key.revokedAt === null ? { ...key, revokedAt: isoTime(call.now) } : key;
+      await keys.update(found.hash, revoke, call.signal);
       cache.forget(found.hash, keyId);
       return {};
     },

@@ -18,7 +18,7 @@ import { checkCanonicalBytes } from '../encoding/canonical-bytes.ts';
 import { changeOnce } from '../idempotency/change-once.ts';
 import { afterPartialWrite } from '../idempotency/partial-write.ts';
 import type { LedgerReading } from '../reading/ledger-reading.ts';
-import { collection } from '../records/collection.ts';
+import { changingCollection, collection } from '../records/collection.ts';
 import type { Walk } from '../walking/walk.ts';
 import type { LedgerClosing } from '../writing/ledger-closing.ts';
 import { facts, type LedgerOpening } from '../writing/ledger-opening.ts';
@@ -46,9 +46,9 @@ export function entityService(
   open: LedgerOpening,
   reading: LedgerReading,
   close: LedgerClosing,
-  changes?: KeyedMutex,
+  changes: KeyedMutex,
 ) {
-  const entities = collection(records, entityRules, changes);
+  const entities = changingCollection(records, entityRules, changes);
   const fingerprints = collection(records, fingerprintRules);
 
   const ownEntity = async (call: Call): Promise<EntityRecord> => {

@@ -1,4 +1,3 @@
-import type { KeyedMutex } from '../../store/keyed-mutex.ts';
 import type { RecordStore } from '../../store/record-store.ts';
 import type { World } from '../calls/call.ts';
 import type { ChangedRecord } from '../idempotency/change-once.ts';
@@ -48,8 +47,8 @@ export const organizationRules: CollectionRules<OrganizationRecord> = {
   lookups: (organization) => [{ name: 'actor', value: organization.actorId, order: organization.createdAt }],
 };
 
-export function organizationCollection(store: RecordStore, changes?: KeyedMutex): Collection<OrganizationRecord> {
-  return collection(store, organizationRules, changes);
+export function organizationCollection(store: RecordStore): Collection<OrganizationRecord> {
+  return collection(store, organizationRules);
 }
 
 /** The actor's oldest organization. null if it has none. */

@@ -16,21 +16,22 @@ import { checkListPage } from '../calls/list-page.ts';
 import { changeOnce } from '../idempotency/change-once.ts';
 import { afterPartialWrite } from '../idempotency/partial-write.ts';
 import type { LedgerReading } from '../reading/ledger-reading.ts';
+import { changingCollection } from '../records/collection.ts';
 import { facts, type LedgerOpening } from '../writing/ledger-opening.ts';
 import {
   findOrganization,
   type OnboardingFields,
   type OrganizationRecord,
-  organizationCollection,
+  organizationRules,
 } from './organization-record.ts';
 
 export function organizationService(
   records: RecordStore,
   open: LedgerOpening,
   reading: LedgerReading,
-  changes?: KeyedMutex,
+  changes: KeyedMutex,
 ) {
-  const organizations = organizationCollection(records, changes);
+  const organizations = changingCollection(records, organizationRules, changes);
 
   /** The organization, if the actor is its owner or a delegate. Throws `not_found` and `access_expired`. */
   const readable = async (organization: OrganizationRecord | null, actorId: string): Promise<OrganizationRecord> => {

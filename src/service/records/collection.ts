@@ -1,10 +1,9 @@
-import { checkNotEnded } from '../../store/keyed-mutex.ts';
+import { checkNotEnded, type KeyedMutex } from '../../store/keyed-mutex.ts';
 import { charsOf, pageCharsMax } from '../../store/pages.ts';
 import type { FindPage, Lookup, RecordStore } from '../../store/record-store.ts';
 import { decodeOrPassOver } from '../../store/unreadable-record.ts';
 import { boundedRecords } from '../walking/bounded-stores.ts';
 import type { Walk } from '../walking/walk.ts';
-import { changeMutex } from './change-mutex.ts';
 import { decodeForm, decodeRecord, type RecordForm } from './record-form.ts';
 
 /** Records of a list that are read, and in memory, at once, unless a caller says otherwise. */
@@ -18,6 +17,12 @@ export interface Held<T> {
   readonly chars: number;
 }
 
+/**
+ * `first`: the change waits for one change that is `in turn` at most, however many there are, and is never
+ * `overloaded`. Its caller sees to it that such changes are few.
+ */
+export type ChangeOrder = 'in turn' | 'first';
+
 /** How values of one kind are stored: their id, look-ups and expiry. */
 export interface CollectionRules<T> extends RecordForm<T> {
   id(value: T): string;
@@ -27,12 +32,12 @@ export interface CollectionRules<T> extends RecordForm<T> {
 }
 
 export type Collection<T> = ReturnType<typeof collection<T>>;
+export type ChangingCollection<T> = ReturnType<typeof changingCollection<T>>;
 
 /**
  * Values of one type as JSON records. `get` and `first` throw UnreadableRecord if the record is damaged; lists skip it.
- * `changes`: all that change records of this kind on a node share it.
  */
-export function collection<T>(store: RecordStore, rules: CollectionRules<T>, changes = changeMutex()) {
+export function collection<T>(store: RecordStore, rules: CollectionRules<T>) {
   const write = (value: T, replaces: string) => {
     const expiresAt = rules.expiresAt?.(value);
     return store.put({
@@ -86,26 +91,6 @@ export function collection<T>(store: RecordStore, rules: CollectionRules<T>, cha
     /** Returns false, and writes nothing, if the record was changed since it was read. */
     replace: async (held: Pick<Held<T>, 'version'>, value: T): Promise<boolean> =>
       (await write(value, held.version)).ok,
-    /**
-     * Reads, changes and writes, and retries while a change of another node comes between. `change` may throw to
-     * refuse. Returns the new value, or null if there is no such record. Throws `overloaded` if too many changes of
-     * the record wait, and `unavailable` if `signal`, that of the call, aborts before the write begins. `signal` null:
-     * the change finishes what a call has begun, so it waits however many others do, and whether or not the call ends.
-     */
-    update: (id: string, change: (value: T) => T, signal: AbortSignal | null): Promise<T | null> => {
-      const options = signal === null ? { isUnbounded: true } : { signal };
-      const run = async (): Promise<T | null> => {
-        for (;;) {
-          const held = await get(id);
-          if (held === null) return null;
-          const value = change(held.value);
-          if (value === held.value) return value;
-          checkNotEnded(options.signal);
-          if ((await write(value, held.version)).ok) return value;
-        }
-      };
-      return changes.take(`${rules.kind}/${id}`, 'write', run, options);
-    },
     /** The first value in the order of the look-up. null if there is none. */
     first: async (name: string, value: string): Promise<T | null> => {
       const [first] = await store.find(rules.kind, { name, value }, { limit: 1 });
@@ -122,6 +107,40 @@ export function collection<T>(store: RecordStore, rules: CollectionRules<T>, cha
     /** The same one by one, for callers that keep few of the values. Only a part of the list is in memory at a time. */
     walk: async function* (walk: Walk, name: string, value: string, page: FindPage): AsyncGenerator<T> {
       for await (const one of walked(walk, name, value, page)) yield one.value;
+    },
+  };
+}
+
+/** The same with changes of a record. `changes`: all that change records of this kind on a node share it. */
+export function changingCollection<T>(store: RecordStore, rules: CollectionRules<T>, changes: KeyedMutex) {
+  const values = collection(store, rules);
+  return {
+    ...values,
+    /**
+     * Reads, changes and writes, and retries while a change of another node comes between. `change` may throw to
+     * refuse. Returns the new value, or null if there is no such record. Throws `overloaded` if too many changes of
+     * the record wait, and `unavailable` if `signal`, that of the call, aborts before the write begins. null: the
+     * change is carried out whether or not the call ends.
+     */
+    update: (
+      id: string,
+      change: (value: T) => T,
+      signal: AbortSignal | null,
+      order: ChangeOrder = 'in turn',
+    ): Promise<T | null> => {
+      const isFirst = order === 'first';
+      const options = { signal: signal ?? undefined, isUnbounded: isFirst };
+      const run = async (): Promise<T | null> => {
+        for (;;) {
+          const held = await values.get(id);
+          if (held === null) return null;
+          const value = change(held.value);
+          if (value === held.value) return value;
+          checkNotEnded(options.signal);
+          if (await values.replace(held, value)) return value;
+        }
+      };
+      return changes.take(`${rules.kind}/${id}`, isFirst ? 'rare' : 'write', run, options);
     },
   };
 }

@@ -3,6 +3,7 @@ import { WEBHOOK_SECRET_BYTES, webhookSecret } from '../../domain/keys/webhook-s
 import { checkEventType, checkUuid } from '../../domain/values/fields.ts';
 import { isoTime } from '../../domain/values/time.ts';
 import type { CreateWebhookRequest, WebhookService } from '../../gen/svc/v1/webhooks_pb.ts';
+import { checkNotEnded, type KeyedMutex } from '../../store/keyed-mutex.ts';
 import type { LedgerStore } from '../../store/ledger-store.ts';
 import type { RecordStore } from '../../store/record-store.ts';
 import type { Call } from '../calls/call.ts';
@@ -12,7 +13,6 @@ import { checkListPage } from '../calls/list-page.ts';
 import { withNotFoundField } from '../calls/not-found-field.ts';
 import { afterPartialWrite } from '../idempotency/partial-write.ts';
 import type { LedgerReading } from '../reading/ledger-reading.ts';
-import { changeMutex } from '../records/change-mutex.ts';
 import type { SecretBox } from '../records/secret-box.ts';
 import { boundedLedgers } from '../walking/bounded-stores.ts';
 import { answeredSeqsIn } from './answered-seqs.ts';
@@ -37,7 +37,7 @@ export function webhookService(
   secrets: SecretBox,
   policy: TargetPolicy,
   work: WebhookWork,
-  changes = changeMutex(),
+  changes: KeyedMutex,
 ) {
   const subscriptions = subscriptionsIn(records);
   const deliveries = deliveriesIn(records);
@@ -72,35 +72,34 @@ export function webhookService(
     if (refusal !== null && (await subscriptions.get(id)) === null) throw refusal;
   };
 
-  /** An actor's creations run one at a time. Otherwise calls that run at once could all find the last room. */
-  const create = (subscription: SubscriptionRecord, { signal }: Call): Promise<SubscriptionRecord> => {
-    const { actorId, id } = subscription;
-    const run = async (): Promise<SubscriptionRecord> => {
-      await demandRoom(actorId, id);
-      return subscriptions.create(subscription);
-    };
-    return changes.take(`webhook subscriptions of ${actorId}`, 'write', run, { signal });
-  };
+  /**
+   * Runs one creation of an actor at a time. Otherwise calls that run at once could all find the last room. Those that
+   * wait have read and written nothing, and take no place among the reads.
+   */
+  const alone = <T>(create: () => Promise<T>, call: Call): Promise<T> =>
+    changes.take(`webhook subscriptions of ${callerOf(call).actorId}`, 'write', create, { signal: call.signal });
 
-  /** Checks a creation, stores the seqs up to which its ledgers have answered, and returns the record to write. */
-  const newSubscription = async (
-    request: CreateWebhookRequest,
-    call: Call,
-    id: string,
-    secret: string,
-  ): Promise<SubscriptionRecord> => {
+  /** Checks the fields of a creation. Returns the function that makes the subscription. */
+  const creation = (request: CreateWebhookRequest, call: Call, id: string, secret: string) => {
     const { actorId } = callerOf(call);
     const url = checkTarget('url', request.url, policy);
     const eventTypes = checkEventTypes(request.eventTypes);
     const ledgerId = request.ledgerId === undefined ? null : checkUuid('ledger_id', request.ledgerId);
-    if (ledgerId !== null) await withNotFoundField('ledger_id', reading.visibleLedger(call.walk, ledgerId, actorId));
-    await demandRoom(actorId, id);
-    const answered = await seqsToStartAfter(boundedLedgers(call.walk, ledgers), work, actorId, ledgerId);
-    // Stored before any node can find the subscription.
-    if (Object.keys(answered).length > 0) await answeredSeqs.keep(id, answered, call.now);
-    const sealedSecret = secrets.seal(Buffer.from(secret), secretContext(id));
-    const target = { url, eventTypes, ledgerId };
-    return { id, actorId, ...target, createdAt: isoTime(call.now), sealedSecret, endedAt: null, endedBy: null };
+    return async (): Promise<SubscriptionRecord> => {
+      // Another run of the call may have made it meanwhile. The seqs of that run hold, even if there were none.
+      const earlier = await subscriptions.get(id);
+      if (earlier !== null) return subscriptions.create(earlier);
+      if (ledgerId !== null) await withNotFoundField('ledger_id', reading.visibleLedger(call.walk, ledgerId, actorId));
+      await demandRoom(actorId, id);
+      const answered = await seqsToStartAfter(boundedLedgers(call.walk, ledgers), work, actorId, ledgerId);
+      checkNotEnded(call.signal);
+      // Stored before any node can find the subscription.
+      if (Object.keys(answered).length > 0) await answeredSeqs.keep(id, answered, call.now);
+      const sealedSecret = secrets.seal(Buffer.from(secret), secretContext(id));
+      const target = { url, eventTypes, ledgerId };
+      const createdAt = isoTime(call.now);
+      return subscriptions.create({ id, actorId, ...target, createdAt, sealedSecret, endedAt: null, endedBy: null });
+    };
   };
 
   const queue = async (call: Call, delivery: DeliveryRecord) => {
@@ -121,7 +120,7 @@ export function webhookService(
       // A retry gets the subscription of an earlier run, whatever would refuse it now: only this answer has the secret.
       const earlier = await subscriptions.get(id);
       const made = await (earlier === null
-        ? create(await newSubscription(request, call, id, secret), call)
+        ? alone(creation(request, call, id, secret), call)
         : subscriptions.create(earlier));
       if (made.endedAt === null) work.subscribed(made);
       return { ...subscriptionMessage(made), secret, note: 'Store this secret now: it is not shown again.' };

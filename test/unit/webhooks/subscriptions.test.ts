@@ -1,14 +1,18 @@
 import { describe, expect, test } from 'vitest';
 import { isoTime } from '../../../src/domain/values/time.ts';
 import { changesWaitingByDefault } from '../../../src/service/records/change-mutex.ts';
+import { Walk } from '../../../src/service/walking/walk.ts';
+import { answeredSeqsIn } from '../../../src/service/webhooks/answered-seqs.ts';
 import { type SubscriptionRecord, subscriptionsIn } from '../../../src/service/webhooks/subscription-record.ts';
 import { settled } from '../../support/clock.ts';
-import { buyer, supplier } from '../../support/commands.ts';
+import { buyer, ledgerId, openLedger, supplier } from '../../support/commands.ts';
 import { MemoryRecordStore } from '../../support/memory-store/record-store.ts';
 import { slowRecords } from '../../support/slow-records.ts';
 import { faultyRecordStore, scriptedFaults } from '../../support/store-faults.ts';
 import { webhookRig } from '../../support/webhook-rig.ts';
 import { beforeCalls, codeOf, recordsWith } from '../../support/world.ts';
+
+const starting = 'webhook_start';
 
 test('no record holds the secret in plain text', async () => {
   const written: string[] = [];
@@ -40,44 +44,129 @@ test('an actor has a thousand active subscriptions at most', async () => {
   await expect(world.subscribe(supplier)).rejects.toMatchObject({ code: 'invalid_argument' });
 });
 
-test('calls that run at once do not make more than a thousand', async () => {
-  const world = webhookRig();
+test('calls that run at once do not make more than a thousand, and those refused store nothing', async () => {
+  const starts: string[] = [];
+  const records = beforeCalls(new MemoryRecordStore(), { put: ({ kind, id }) => kind === starting && starts.push(id) });
+  const world = webhookRig({ records });
+  await world.run(openLedger());
   const subscriptions = subscriptionsIn(world.records);
   const made = isoTime(world.clock.now());
   for (let at = 0; at < 995; at++) await subscriptions.create(subscription(`made-${at}`, made));
   const results = await Promise.allSettled(Array.from({ length: 20 }, () => world.subscribe(supplier)));
   expect(results.filter(({ status }) => status === 'fulfilled')).toHaveLength(5);
+  expect(starts).toHaveLength(5);
   expect(await subscriptions.hasInForce(supplier, 1_001)).toBe(false);
 });
 
-test('creations of an actor wait up to CHANGES_WAITING, and one whose call ends leaves without work', async () => {
-  const slow = slowRecords(new MemoryRecordStore());
-  let looked = 0;
-  const records = beforeCalls(slow.records, { find: () => void looked++ });
-  const world = webhookRig({ records });
+describe('creations of an actor', () => {
   const request = { $typeName: 'svc.v1.CreateWebhookRequest' as const, url: 'https://hooks.example/', eventTypes: [] };
-  const create = ({ signal } = new AbortController()) =>
-    codeOf(world.api.createWebhook(request, { ...world.call(supplier), signal }));
-  slow.next('hangs');
-  const first = create();
-  await settled();
-  const ending = new AbortController();
-  const ended = Array.from({ length: changesWaitingByDefault }, () => create(ending));
-  await settled();
-  await expect(world.subscribe(supplier)).rejects.toMatchObject({
-    code: 'overloaded',
-    details: { bound: 'CHANGES_WAITING' },
+
+  /** A world with a ledger, where the first write of a creation hangs. `writes`: kinds and ids, in order. */
+  async function creating() {
+    const slow = slowRecords(new MemoryRecordStore());
+    let looked = 0;
+    const writes: string[] = [];
+    const records = beforeCalls(slow.records, {
+      find: () => void looked++,
+      put: ({ kind, id }) => void writes.push(`${kind} ${id}`),
+    });
+    const world = webhookRig({ records });
+    await world.run(openLedger());
+    let placesTaken = 0;
+    const places = {
+      take: () => {
+        placesTaken += 1;
+        return null;
+      },
+      leave: () => {},
+    };
+    const create = ({ signal } = new AbortController(), call = world.call(supplier)) => {
+      const walk = new Walk({ places, memory: world.memory }, supplier, signal);
+      return codeOf(world.api.createWebhook(request, { ...call, signal, walk }).finally(() => walk.end()));
+    };
+    slow.next('hangs');
+    const first = create();
+    await settled();
+    return { world, slow, create, first, writes, looked: () => looked, placesTaken: () => placesTaken };
+  }
+
+  test('wait up to CHANGES_WAITING, and one whose call ends leaves without work', async () => {
+    const { world, slow, create, first, looked } = await creating();
+    const ending = new AbortController();
+    const ended = Array.from({ length: changesWaitingByDefault }, () => create(ending));
+    await settled();
+    await expect(world.subscribe(supplier)).rejects.toMatchObject({
+      code: 'overloaded',
+      details: { bound: 'CHANGES_WAITING' },
+    });
+    await world.subscribe(buyer);
+    const before = looked();
+    ending.abort();
+    expect(new Set(await Promise.all(ended))).toEqual(new Set(['unavailable']));
+    expect(looked()).toBe(before);
+    const next = create();
+    await settled();
+    await slow.land();
+    expect(await Promise.all([first, next])).toEqual(['carried out', 'carried out']);
+    expect(await subscriptionsIn(world.records).hasInForce(supplier, 3)).toBe(false);
   });
-  await world.subscribe(buyer);
-  const before = looked;
-  ending.abort();
-  expect(new Set(await Promise.all(ended))).toEqual(new Set(['unavailable']));
-  expect(looked).toBe(before);
-  const next = create();
-  await settled();
-  await slow.land();
-  expect(await Promise.all([first, next])).toEqual(['carried out', 'carried out']);
-  expect(await subscriptionsIn(records).hasInForce(supplier, 3)).toBe(false);
+
+  test('that wait, are refused or given up have no place among the reads, and store nothing', async () => {
+    const { slow, create, first, writes, placesTaken } = await creating();
+    const ending = new AbortController();
+    const ended = Array.from({ length: changesWaitingByDefault }, () => create(ending));
+    expect(await create()).toBe('overloaded');
+    await settled();
+    expect([placesTaken(), writes]).toEqual([1, [expect.stringMatching(/^webhook_start /)]]);
+    ending.abort();
+    await Promise.all(ended);
+    expect([placesTaken(), writes]).toEqual([1, [expect.stringMatching(/^webhook_start /)]]);
+    await slow.land();
+    expect(await first).toBe('carried out');
+  });
+
+  test('that can only fail are refused without waiting', async () => {
+    const { world, slow, first } = await creating();
+    await expect(world.subscribe(supplier, { url: 'no url' })).rejects.toMatchObject({ code: 'invalid_argument' });
+    await slow.land();
+    await first;
+  });
+
+  test('whose subscription exists are answered, although others fill the queue', async () => {
+    const { world, slow, create, first } = await creating();
+    const once = world.call(supplier);
+    const id = once.newId();
+    const again = () => create(undefined, { ...once, newId: () => id });
+    const made = again();
+    await slow.land();
+    expect(await Promise.all([first, made])).toEqual(['carried out', 'carried out']);
+    slow.next('hangs');
+    const others = Array.from({ length: 1 + changesWaitingByDefault }, () => create());
+    await settled();
+    expect(await create()).toBe('overloaded');
+    expect(await again()).toBe('carried out');
+    await slow.land();
+    expect(new Set(await Promise.all(others))).toEqual(new Set(['carried out']));
+  });
+
+  test('that run twice at once keep the start that the first run found', async () => {
+    const slow = slowRecords(new MemoryRecordStore());
+    const world = webhookRig({ records: slow.records });
+    const once = world.call(supplier);
+    const id = once.newId();
+    const create = () =>
+      world.api.createWebhook(request, { ...once, newId: () => id, randomBytes: (count) => Buffer.alloc(count, 1) });
+    slow.next('hangs');
+    const first = create();
+    await settled();
+    const second = create();
+    await settled();
+    // The subscription that the first run makes has this event.
+    await world.runToEnd(openLedger());
+    await slow.land();
+    expect(await second).toEqual(await first);
+    expect(await answeredSeqsIn(slow.records).of(id, ledgerId)).toBe(-1);
+  });
 });
 
 test('two runs of the call that makes the thousandth subscription both get it', async () => {

@@ -26,10 +26,8 @@ const OF_SPAN =
   'FROM access_block WHERE actor_id = ? AND hour = ? AND ledger_id = ? AND first_id >= ? AND first_id < ?';
 const UP = `SELECT first_id, events ${OF_SPAN} LIMIT ?`;
 const DOWN = `SELECT first_id, events ${OF_SPAN} ORDER BY ledger_id DESC, first_id DESC LIMIT ?`;
-const COUNTS = `SELECT count ${OF_SPAN} LIMIT ?`;
-const SUM =
-  'SELECT sum(count) AS events, min(count) AS least, max(count) AS most, count(count) AS counted, count(*) AS blocks ' +
-  OF_SPAN;
+const COUNT_UP = `SELECT first_id, count ${OF_SPAN} LIMIT ?`;
+const COUNT_DOWN = `SELECT first_id, count ${OF_SPAN} ORDER BY ledger_id DESC, first_id DESC LIMIT ?`;
 
 /** Value of ledger_id in the rows of an actor's whole history. */
 const WHOLE = '';
@@ -37,9 +35,8 @@ const lastHour = intMax;
 const hoursAtOnce = 16;
 /** Blocks that are read at once: an actor may have made millions of calls in an hour. */
 const blocksAtOnce = 256;
-const minuteMs = 60_000;
-/** Rows that Cassandra itself reads at once for a sum. */
-const summedAtOnce = 5_000;
+/** Blocks that are counted at once. */
+const countedAtOnce = 5_000;
 const writesAtOnceMax = 16;
 /** Most (actor, hour) pairs remembered as listed. */
 const hoursKnownMax = 20_000;
@@ -91,9 +88,10 @@ export class CassandraAccessLog implements AccessLog {
     for await (const hour of this.#hours(actorId, from, descending)) {
       signal?.throwIfAborted();
       const key = [keyText(actorId), hour, ledger];
-      let span = spanOf(hour * accessHourMs, accessHourMs);
+      const hourMs = hour * accessHourMs;
+      let span = idsBetween(Math.max(hourMs, secondOf(since)), hourMs + accessHourMs);
       // Only the first hour may hold events before `since`.
-      if (skip > 0 && span.fromMs >= since) {
+      if (skip > 0 && hourMs >= since) {
         const rest = await this.#skip(key, span, skip, descending, signal);
         skip = rest.skip;
         if (rest.span === null) continue;
@@ -109,69 +107,83 @@ export class CassandraAccessLog implements AccessLog {
     return found;
   }
 
-  /** Skips events by the counts of their blocks. Returns what is left of the span, or null, and of `skip`. */
+  /**
+   * Skips whole seconds of events by the counts of their blocks. Returns what is left of `skip` and of the span; null:
+   * nothing.
+   */
   async #skip(
     key: readonly unknown[],
-    span: Span,
+    span: Ids,
     skip: number,
     descending: boolean,
     signal: AbortSignal | undefined,
-  ): Promise<{ readonly span: Span | null; readonly skip: number }> {
-    const params = [...key, ...idsOf(span), blocksAtOnce + 1];
-    const counts = (await this.#session.read({ cql: COUNTS, params })).map((row) => numberOf(row, 'count') ?? 0);
-    if (counts.length <= blocksAtOnce) {
-      const count = counts.reduce((sum, one) => sum + one, 0);
-      const isSound = counts.every((one) => one >= 1 && one <= blockEventsMax);
-      return isSound && skip >= count ? { span: null, skip: skip - count } : { span, skip };
-    }
-    let { fromMs, endMs } = span;
+  ): Promise<{ readonly span: Ids | null; readonly skip: number }> {
+    const cql = descending ? COUNT_DOWN : COUNT_UP;
+    let { from, end } = span;
     let left = skip;
-    while (fromMs < endMs) {
+    let second = { atMs: Number.NaN, left };
+    for (;;) {
       signal?.throwIfAborted();
-      const minute = spanOf(descending ? endMs - minuteMs : fromMs, minuteMs);
-      const count = await this.#sum([...key, ...idsOf(minute)]);
-      if (count === null || left < count) return { span: { fromMs, endMs }, skip: left };
-      left -= count;
-      if (descending) endMs = minute.fromMs;
-      else fromMs = minute.endMs;
+      const rows = await this.#read(cql, key, { from, end }, countedAtOnce, { pageRows: countedAtOnce });
+      for (const row of rows) {
+        const ms = timeOf(row);
+        const count = numberOf(row, 'count') ?? 0;
+        if (ms !== null && secondOf(ms) !== second.atMs) second = { atMs: secondOf(ms), left };
+        left -= count;
+        if (ms !== null && count >= 1 && count <= blockEventsMax && left >= 0) continue;
+        // The page begins in this second. Of a damaged block it is not known how many events it has.
+        if (Number.isNaN(second.atMs)) return { span, skip };
+        const ids = idsBetween(second.atMs, second.atMs + blockSpanMs);
+        return {
+          span: descending ? { from: span.from, end: ids.end } : { from: ids.from, end: span.end },
+          skip: second.left,
+        };
+      }
+      const last = rows.at(-1);
+      if (last === undefined || rows.length < countedAtOnce) return { span: null, skip: left };
+      if (descending) end = idOf(last);
+      else from = behind(last);
     }
-    return { span: null, skip: left };
   }
 
-  /** The number of events, by the counts of the blocks. null if one of these cannot be. */
-  async #sum(params: readonly unknown[]): Promise<number | null> {
-    const [row] = await this.#session.read({ cql: SUM, params }, { pageRows: summedAtOnce });
-    const isSound =
-      numberOf(row, 'counted') === numberOf(row, 'blocks') &&
-      (numberOf(row, 'least') ?? 1) >= 1 &&
-      (numberOf(row, 'most') ?? 0) <= blockEventsMax;
-    return isSound ? numberOf(row, 'events') : null;
-  }
-
-  /** The texts of the span's blocks, in parts: no block of a part overlaps one of another part. */
+  /**
+   * The texts of the span's blocks, in parts that do not overlap: blocks that were written before they had blockSpanMs
+   * may.
+   */
   async *#texts(
     key: readonly unknown[],
-    { fromMs, endMs }: Span,
+    { from, end }: Ids,
     descending: boolean,
     signal: AbortSignal | undefined,
   ): AsyncGenerator<string[]> {
-    const read = (span: Span, limit: number) =>
-      this.#session.read({ cql: descending ? DOWN : UP, params: [...key, ...idsOf(span), limit] });
-    while (fromMs < endMs) {
+    const cql = descending ? DOWN : UP;
+    for (;;) {
       signal?.throwIfAborted();
-      const rows = await read({ fromMs, endMs }, blocksAtOnce + 1);
-      const lastMs = timeOf(rows.at(-1));
-      if (rows.length <= blocksAtOnce || lastMs === null) {
-        yield textsOf(rows.length <= blocksAtOnce ? rows : await read({ fromMs, endMs }, intMax));
+      const rows = await this.#read(cql, key, { from, end }, blocksAtOnce + 1);
+      const last = rows.at(-1);
+      if (last === undefined || rows.length <= blocksAtOnce) {
+        yield textsOf(rows);
         return;
       }
-      // More blocks of the last one's span may follow.
-      const last = spanOf(lastMs - (lastMs % blockSpanMs), blockSpanMs);
-      const before = rows.filter((row) => !isWithin(timeOf(row), last));
-      yield textsOf(before.length > 0 ? before : await read(last, intMax));
-      if (descending) endMs = before.length > 0 ? last.endMs : last.fromMs;
-      else fromMs = before.length > 0 ? last.fromMs : last.endMs;
+      const lastMs = timeOf(rows.findLast((row) => timeOf(row) !== null));
+      if (lastMs === null) {
+        // Damaged ids have no order in time.
+        yield textsOf(rows);
+        if (descending) end = idOf(last);
+        else from = behind(last);
+        continue;
+      }
+      // More blocks of the last one's second may follow.
+      const second = idsBetween(secondOf(lastMs), secondOf(lastMs) + blockSpanMs);
+      const before = rows.filter((row) => (descending ? idOf(row) >= second.end : idOf(row) < second.from));
+      yield textsOf(before.length > 0 ? before : await this.#read(cql, key, second, intMax));
+      if (descending) end = before.length > 0 ? second.end : second.from;
+      else from = before.length > 0 ? second.from : second.end;
     }
+  }
+
+  #read(cql: string, key: readonly unknown[], { from, end }: Ids, limit: number, options = {}): Promise<Row[]> {
+    return this.#session.read({ cql, params: [...key, from, end, limit] }, options);
   }
 
   async sweep(before: number): Promise<number> {
@@ -203,23 +215,31 @@ export class CassandraAccessLog implements AccessLog {
   }
 }
 
-/** ms since 1970; `endMs` is not in it. */
-interface Span {
-  readonly fromMs: number;
-  readonly endMs: number;
+/** Of blocks by their `first_id`; `end` is not among them. */
+interface Ids {
+  readonly from: string;
+  readonly end: string;
 }
 
-function spanOf(fromMs: number, lengthMs: number): Span {
-  return { fromMs, endMs: fromMs + lengthMs };
+/** The ids of a time, ms since 1970; `endMs` is not in it. */
+function idsBetween(fromMs: number, endMs: number): Ids {
+  const [from = '', end = ''] = [fromMs, endMs].map((ms) =>
+    uuidV7(Math.min(ms, UUID_V7_TIME_MAX), new Uint8Array(UUID_V7_RANDOM_BYTES)),
+  );
+  return { from, end };
 }
 
-function isWithin(ms: number | null, { fromMs, endMs }: Span): boolean {
-  return ms !== null && ms >= fromMs && ms < endMs;
+function secondOf(ms: number): number {
+  return ms - (ms % blockSpanMs);
 }
 
-/** No id of the span is lower than the first of these, and all are lower than the second. */
-function idsOf({ fromMs, endMs }: Span): string[] {
-  return [fromMs, endMs].map((ms) => uuidV7(Math.min(ms, UUID_V7_TIME_MAX), new Uint8Array(UUID_V7_RANDOM_BYTES)));
+function idOf(row: Row): string {
+  return textOf(row, 'first_id') ?? '';
+}
+
+/** No id is between that of the row and this one. */
+function behind(row: Row): string {
+  return `${idOf(row)}\0`;
 }
 
 /** When a block begins. null: its id is damaged. */

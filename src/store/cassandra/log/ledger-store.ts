@@ -97,7 +97,7 @@ export class CassandraLedgerStore implements LedgerStore {
   }
 
   claim(ledgerId: string): Promise<Claim> {
-    return this.#mutex.take(ledgerId, 'claim', () => this.#claim(ledgerId));
+    return this.#mutex.take(ledgerId, 'rare', () => this.#claim(ledgerId));
   }
 
   async #claim(ledgerId: string): Promise<Claim> {

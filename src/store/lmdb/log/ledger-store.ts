@@ -62,7 +62,7 @@ export class LmdbLedgerStore implements LedgerStore {
   }
 
   claim(ledgerId: string): Promise<Claim> {
-    return this.#mutex.take(ledgerId, 'claim', () => this.#claim(ledgerId));
+    return this.#mutex.take(ledgerId, 'rare', () => this.#claim(ledgerId));
   }
 
   async #claim(ledgerId: string): Promise<Claim> {

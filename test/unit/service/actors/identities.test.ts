@@ -3,10 +3,12 @@ import { describe, expect, test } from 'vitest';
 import type { ActorRecord } from '../../../../src/service/actors/actor-record.ts';
 import { Identities } from '../../../../src/service/actors/identities.ts';
 import { enrolKey } from '../../../../src/service/actors/signing-keys.ts';
+import { changeMutex } from '../../../../src/service/records/change-mutex.ts';
 import { bareActor } from '../../../support/actor-record.ts';
 import { settled } from '../../../support/clock.ts';
 import { identitiesIn } from '../../../support/identities.ts';
 import { MemoryRecordStore } from '../../../support/memory-store/record-store.ts';
+import { slowRecords } from '../../../support/slow-records.ts';
 
 const actorId = '0193a000-0000-7000-8000-0000000000aa';
 const startMs = 1_800_000_000_000;
@@ -18,7 +20,7 @@ function enrolled(actor: ActorRecord): ActorRecord {
   return enrolKey(actor, bytes.toString('base64'), startMs);
 }
 
-/** Identities that know the actor, over a store whose reads wait for `release`. */
+/** Identities that know the actor, over a store whose reads wait for `release`, and whose puts may hang. */
 async function known(actor: ActorRecord) {
   let nowMs = startMs;
   const releases: (() => void)[] = [];
@@ -31,12 +33,14 @@ async function known(actor: ActorRecord) {
     }
   }
   const store = new SlowStore();
-  const identities = identitiesIn(store, () => nowMs);
+  const slow = slowRecords(store);
+  const identities = identitiesIn(slow.records, () => nowMs);
   await identities.create(actor);
   await identities.load(actorId);
   isSlow = true;
   return {
     identities,
+    slow,
     /** The same record as another node changes it. */
     elsewhere: async (change: (held: ActorRecord) => ActorRecord) => {
       isSlow = false;
@@ -111,9 +115,58 @@ describe('a cached actor', () => {
   });
 });
 
+describe('a change of an actor', () => {
+  test('is remembered, although it waited for another one for more than a second', async () => {
+    const { identities, slow, wait, reads, release } = await known(enrolled(bare));
+    slow.next('hangs');
+    const both = [identities.update(actorId, enrolled, null), identities.update(actorId, enrolled, null)];
+    await reads();
+    release();
+    await settled();
+    wait(1_500);
+    await slow.land();
+    await both[0];
+    await settled();
+    expect(await reads()).toBe(2);
+    release();
+    await both[1];
+    expect(identities.known(actorId)?.keys).toHaveLength(3);
+  });
+
+  test('counts at once, although it was long in the store and a read from before it is under way', async () => {
+    const { identities, slow, wait, reads, release } = await known(enrolled(bare));
+    slow.next('hangs');
+    const changed = identities.update(actorId, enrolled, null);
+    await reads();
+    release();
+    await settled();
+    wait(1_001);
+    const early = identities.recent(actorId);
+    expect(await reads()).toBe(2);
+    await slow.land();
+    await changed;
+    const late = identities.recent(actorId);
+    expect(await reads()).toBe(3);
+    release();
+    expect((await early)?.keys).toHaveLength(1);
+    expect((await late)?.keys).toHaveLength(2);
+  });
+
+  test('that changes nothing does not make what was read any fresher', async () => {
+    const { identities, wait, reads, release } = await known(enrolled(bare));
+    const same = identities.update(actorId, (actor) => actor, null);
+    expect(await reads()).toBe(1);
+    wait(900);
+    release();
+    await same;
+    wait(200);
+    expect(identities.known(actorId)).toBeUndefined();
+  });
+});
+
 test('no signature verifies under a stored key that enrolment would refuse', async () => {
   const yes = async () => true;
-  const identities = new Identities(new MemoryRecordStore(), () => startMs, yes);
+  const identities = new Identities(new MemoryRecordStore(), () => startMs, yes, changeMutex());
   const [good] = enrolled(bare).keys;
   if (good === undefined) throw new Error('no key was enrolled');
   const verdict = (kid: string, publicKey: string) =>

@@ -45,8 +45,8 @@ function node(records: RecordStore, lead = leadMs) {
     call,
     append: () => codeOf(ledger.submit(signed())),
     /** `now`: when the call first came, if it is run again. `ending` ends the call. */
-    revoke: (reason = 'lost', now = clock.now(), ending = new AbortController()) =>
-      codeOf(service.revokeActorKey({ actorId: supplier, kid, reason } as never, call(now, ending))),
+    revoke: (reason = 'lost', now = clock.now(), ending = new AbortController(), name = kid) =>
+      codeOf(service.revokeActorKey({ actorId: supplier, kid: name, reason } as never, call(now, ending))),
     enrol: () => service.enrollActorKey({ actorId: supplier, publicKey: newKeyPair().publicKey } as never, call()),
     prefer: (name: string) => codeOf(service.preferActorKey({ actorId: supplier, kid: name } as never, call())),
     shown: async () => {
@@ -216,6 +216,71 @@ describe('a revocation on a cluster', () => {
     expect([await first, await second]).toEqual(['carried out', 'carried out']);
     const end = Date.parse(await endOfKey());
     expect(world.clock.now()).toBeGreaterThanOrEqual(end);
+  });
+});
+
+describe.each([
+  ['on a cluster', leadMs],
+  ['on a node that stands alone', 0],
+])('a revocation %s, while another change of the actor is written', (_where, lead) => {
+  const hasEnd = async () => (await there.identities.load(supplier))?.keys[0]?.revokedAt !== null;
+
+  beforeEach(() => {
+    here = node(slow.records, lead);
+  });
+
+  test('comes next, though others fill the queue and ever more come', async () => {
+    slow.next('hangs');
+    const { prefer } = here;
+    const preferring = async (): Promise<void> => {
+      for (let times = 0; times < 50; times++) {
+        await prefer('key-1');
+        await settled();
+      }
+    };
+    const others = Array.from({ length: 200 }, preferring);
+    await settled();
+    const answer = here.revoke();
+    await settled();
+    await slow.land();
+    // Each of the 64 that wait takes a turn of the event loop.
+    for (let turns = 0; turns < 10; turns++) await settled();
+    const isEnded = await hasEnd();
+    await world.clock.advance(leadMs);
+    expect([await answer, isEnded]).toEqual(['carried out', true]);
+    await Promise.all(others);
+    await endOfKey();
+  });
+
+  test('is given up if its call ends before it has begun', async () => {
+    slow.next('hangs');
+    const first = here.prefer('key-1');
+    await settled();
+    const ending = new AbortController();
+    const answer = here.revoke('lost', world.clock.now(), ending);
+    await settled();
+    ending.abort();
+    expect(await answer).toBe('unavailable');
+    await slow.land();
+    expect(await first).toBe('carried out');
+    expect(await hasEnd()).toBe(false);
+  });
+
+  test('of a key that has ended, or never was, is answered without waiting', async () => {
+    await here.enrol();
+    const done = here.revoke('lost', world.clock.now(), undefined, 'key-2');
+    await world.clock.advance(leadMs);
+    expect(await done).toBe('carried out');
+    slow.next('hangs');
+    const first = here.prefer('key-1');
+    await settled();
+    const others = ['key-2', 'key-3'].map((name) => here.revoke('lost', world.clock.now(), undefined, name));
+    expect(await Promise.race([Promise.all(others), settled().then(() => 'they wait')])).toEqual([
+      'key_not_active',
+      'not_found',
+    ]);
+    await slow.land();
+    expect(await first).toBe('carried out');
   });
 });
 

@@ -4,11 +4,11 @@ import { uuidV7 } from '../../../../src/domain/values/uuid.ts';
 import type { Call } from '../../../../src/service/calls/call.ts';
 import { apiKeyCollection } from '../../../../src/service/developers/api-key-record.ts';
 import { developerService } from '../../../../src/service/developers/developers.ts';
-import { changesWaitingByDefault } from '../../../../src/service/records/change-mutex.ts';
+import { changeMutex, changesWaitingByDefault } from '../../../../src/service/records/change-mutex.ts';
 import { unboundedWalk } from '../../../../src/service/walking/walk.ts';
 import type { RecordStore } from '../../../../src/store/record-store.ts';
 import { settled } from '../../../support/clock.ts';
-import { supplier } from '../../../support/commands.ts';
+import { supplier, uuid } from '../../../support/commands.ts';
 import { MemoryRecordStore } from '../../../support/memory-store/record-store.ts';
 import { slowRecords } from '../../../support/slow-records.ts';
 import { codeOf } from '../../../support/world.ts';
@@ -18,8 +18,11 @@ async function developerWith(count: number, records: RecordStore) {
   const keys = apiKeyCollection(records);
   const key = { actorId: supplier, environment: 'sandbox', region: null, prefix: 'p', name: 'n' } as const;
   for (let at = 0; at < count; at++)
-    await keys.create({ ...key, hash: `h${at}`, keyId: `k${at}`, createdAt: 'then', revokedAt: null });
-  const { createApiKey } = developerService(...([records, {}, {}] as unknown as Parameters<typeof developerService>));
+    await keys.create({ ...key, hash: `h${at}`, keyId: uuid(at), createdAt: 'then', revokedAt: null });
+  const cache = { forget: () => {} };
+  const { createApiKey, revokeApiKey } = developerService(
+    ...([records, {}, cache, changeMutex()] as unknown as Parameters<typeof developerService>),
+  );
   const request = { name: 'another' } as Parameters<typeof createApiKey>[0];
   const create = ({ signal } = new AbortController()) => {
     const call = {
@@ -32,7 +35,11 @@ async function developerWith(count: number, records: RecordStore) {
     };
     return codeOf(createApiKey(request, call as unknown as Call));
   };
-  return { keys, create };
+  const revoke = (keyId: string, now: number) => {
+    const call = { caller: { actorId: supplier }, signal: new AbortController().signal, now };
+    return codeOf(revokeApiKey({ keyId } as Parameters<typeof revokeApiKey>[0], call as unknown as Call));
+  };
+  return { keys, create, revoke };
 }
 
 test('calls that run at once do not make more than 1,000 API keys of an actor', async () => {
@@ -58,4 +65,14 @@ test('creations of an actor wait up to CHANGES_WAITING, and one whose call ends 
   await slow.land();
   expect(await Promise.all([first, next])).toEqual(['carried out', 'carried out']);
   expect(await keys.find(unboundedWalk(), 'actor', supplier, { limit: 100 })).toHaveLength(3);
+});
+
+test('an API key that several calls revoke at once is written once', async () => {
+  const slow = slowRecords(new MemoryRecordStore());
+  const { keys, revoke } = await developerWith(1, slow.records);
+  const puts = slow.puts;
+  const answers = await Promise.all([revoke(uuid(0), 1_000), revoke(uuid(0), 2_000), revoke(uuid(0), 3_000)]);
+  expect(answers).toEqual(Array(3).fill('carried out'));
+  expect(slow.puts).toBe(puts + 1);
+  expect((await keys.get('h0'))?.value.revokedAt).toBe('1970-01-01T00:00:01.000Z');
 });

@@ -11,6 +11,7 @@ import {
   organizationCollection,
 } from '../../../../src/service/organizations/organization-record.ts';
 import { organizationService } from '../../../../src/service/organizations/organizations.ts';
+import { changeMutex } from '../../../../src/service/records/change-mutex.ts';
 import { collection } from '../../../../src/service/records/collection.ts';
 import { bareActor } from '../../../support/actor-record.ts';
 import { buyer, ledgerId } from '../../../support/commands.ts';
@@ -50,7 +51,7 @@ async function gating(): Promise<Changing> {
   const texts = { entityId: ledgerId, actorType: 'device', entityType: 'T', displayName: 'N', uniqueId: 'U' };
   await entities.create({ ...entity, ...texts, metadata: '{}', createdAt: '' } as EntityRecord);
   const none = null as never;
-  const { setArlGate } = entityService(records, none, none, none, none);
+  const { setArlGate } = entityService(records, none, none, none, none, changeMutex());
   return {
     set: (call, value) => setArlGate({ requireArl: value === 1 } as Parameters<typeof setArlGate>[0], call),
     read: async () => Number((await entities.get(buyer))?.value.requireArl),
@@ -62,7 +63,7 @@ async function enriching(): Promise<Changing> {
   const organizations = organizationCollection(records);
   const texts = { organizationId: ledgerId, actorId: buyer, requestId: '', frlLedgerId: ledgerId, createdAt: '' };
   await organizations.create({ ...texts, world: null, onboarding: {}, enriched: {} } as unknown as OrganizationRecord);
-  const { enrichOrganization } = organizationService(records, null as never, null as never);
+  const { enrichOrganization } = organizationService(records, null as never, null as never, changeMutex());
   return {
     set: (call, value) =>
       enrichOrganization(

@@ -5,7 +5,7 @@ import { Identities } from '../../../../src/service/actors/identities.ts';
 import { enrolKey } from '../../../../src/service/actors/signing-keys.ts';
 import type { Call } from '../../../../src/service/calls/call.ts';
 import { changeMutex, changesWaitingByDefault } from '../../../../src/service/records/change-mutex.ts';
-import { collection } from '../../../../src/service/records/collection.ts';
+import { type ChangeOrder, changingCollection } from '../../../../src/service/records/collection.ts';
 import { count, text } from '../../../../src/service/records/record-form.ts';
 import { bareActor } from '../../../support/actor-record.ts';
 import { settled } from '../../../support/clock.ts';
@@ -40,15 +40,15 @@ async function counterRig(waiting?: number) {
       return slow.records.get(kind, id);
     },
   });
-  const counters = collection(records, rules, changeMutex(waiting));
+  const counters = changingCollection(records, rules, changeMutex(waiting));
   await counters.create({ id: 'a', value: 0 });
   return {
     slow,
     counters,
-    increment: (signal: AbortSignal | null = new AbortController().signal) =>
-      codeOf(counters.update('a', increment, signal)),
+    increment: (signal: AbortSignal | null = new AbortController().signal, order?: ChangeOrder) =>
+      codeOf(counters.update('a', increment, signal, order)),
     /** The same counter, which another node changes. */
-    elsewhere: collection(store, rules),
+    elsewhere: changingCollection(store, rules, changeMutex()),
     value: async () => (await counters.get('a'))?.value.value,
     reads: () => reads,
   };
@@ -151,16 +151,21 @@ describe('changes of a record', () => {
     expect(await value()).toBe(1);
   });
 
-  test('that finish what a call has begun wait however many others do', async () => {
-    const { slow, increment, value } = await counterRig(1);
+  test('that come first wait for one of those in turn at most, and are not refused', async () => {
+    const { slow, increment, value } = await counterRig(3);
+    const done: string[] = [];
+    const named = async (name: string, outcome: Promise<string>) => {
+      await outcome;
+      done.push(name);
+    };
     slow.next('hangs');
-    const first = increment();
-    const waiting = increment();
-    const finishing = increment(null);
+    const waiting = ['a', 'b', 'c', 'd'].map((name) => named(name, increment()));
     expect(await increment()).toBe('overloaded');
+    waiting.push(named('first', increment(null, 'first')), named('next first', increment(null, 'first')));
     await settled();
     await slow.land();
-    expect(await Promise.all([first, waiting, finishing])).toEqual(Array(3).fill('carried out'));
-    expect(await value()).toBe(3);
+    await Promise.all(waiting);
+    expect(done).toEqual(['a', 'first', 'b', 'next first', 'c', 'd']);
+    expect(await value()).toBe(6);
   });
 });

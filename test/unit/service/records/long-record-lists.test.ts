@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import type { Call } from '../../../../src/service/calls/call.ts';
 import { developerService } from '../../../../src/service/developers/developers.ts';
 import { entityService, examinedMax } from '../../../../src/service/entities/entities.ts';
+import { changeMutex } from '../../../../src/service/records/change-mutex.ts';
 import { unboundedWalk } from '../../../../src/service/walking/walk.ts';
 import type { FindPage, RecordStore } from '../../../../src/store/record-store.ts';
 
@@ -41,7 +42,7 @@ function entitiesOf(count: number, pages: FindPage[] = [], signal = going) {
     return { entityId: String(at), displayName: 'x', entityType };
   };
   const records = recordsOf(count, entityAt, pages);
-  const parts = [records, {}, {}, {}, {}] as unknown as Parameters<typeof entityService>;
+  const parts = [records, {}, {}, {}, {}, changeMutex()] as unknown as Parameters<typeof entityService>;
   const { listEntities } = entityService(...parts);
   return async (query: object) => {
     const walked = { ...call, walk: unboundedWalk(signal) };
@@ -86,7 +87,9 @@ test('an entity list is not read on when its caller has gone', async () => {
 
 test('an entity list of large records leaves turns of the event loop to others', async () => {
   const records = recordsOf(200, (at) => ({ entityId: String(at), metadata: 'x'.repeat(100_000) }));
-  const { listEntities } = entityService(...([records, {}, {}, {}, {}] as unknown as Parameters<typeof entityService>));
+  const { listEntities } = entityService(
+    ...([records, {}, {}, {}, {}, changeMutex()] as unknown as Parameters<typeof entityService>),
+  );
   let turns = 0;
   let listed = false;
   const list = listEntities({ limit: 200 } as Parameters<typeof listEntities>[0], call).then(() => (listed = true));
@@ -112,7 +115,7 @@ function developerOf(revoked: number, active: number, last = String(revoked + ac
   };
   const identities = { load: async () => ({ actorId: '0193a000-0000-7000-8000-00000000000a' }) };
   const { getDeveloper, createApiKey } = developerService(
-    ...([records, identities, {}] as unknown as Parameters<typeof developerService>),
+    ...([records, identities, {}, changeMutex()] as unknown as Parameters<typeof developerService>),
   );
   const making = { ...call, now: 0, newId: () => 'new', randomBytes: (length: number) => Buffer.alloc(length) };
   return {

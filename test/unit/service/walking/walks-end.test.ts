@@ -8,6 +8,7 @@ import { MemoryBudget } from '../../../../src/runtime/limits/memory-budget.ts';
 import type { Call } from '../../../../src/service/calls/call.ts';
 import { BehindLogs } from '../../../../src/service/log-identity/behind-logs.ts';
 import { LedgerReading } from '../../../../src/service/reading/ledger-reading.ts';
+import { changeMutex } from '../../../../src/service/records/change-mutex.ts';
 import { Walk } from '../../../../src/service/walking/walk.ts';
 import { buyer, ledgerId, masterId, stranger, supplier } from '../../../support/commands.ts';
 import {
@@ -182,6 +183,7 @@ function endlessApi(onAsk: OnAsk): ReadonlyMap<string, Handler> {
     memory: new MemoryBudget(1024 * 1024 * 1024),
     ledgers,
     records,
+    changes: changeMutex(),
     reading: new LedgerReading(ledgers, () => startMs),
     seals: async () => [],
     provenLogs: provenLogsOver(ledgers),

@@ -5,7 +5,7 @@ import { formatAccessEvents } from '../../../../src/store/cassandra/access/acces
 import { CassandraAccessLog } from '../../../../src/store/cassandra/access/access-log.ts';
 import { accessHour } from '../../../../src/store/cassandra/keys.ts';
 import type { CqlSession, Row } from '../../../../src/store/cassandra/session/session.ts';
-import { blocksBetween, countsOf } from '../../../support/access-blocks.ts';
+import { blocksFor } from '../../../support/access-blocks.ts';
 
 const nowMs = Date.UTC(2026, 10, 21);
 const keptHour = accessHour(nowMs - accessKeptMs);
@@ -32,10 +32,7 @@ function history({ kept = null as string | null, blocks = [] as readonly Row[], 
           .sort((a, b) => (isDescending ? b - a : a - b));
         return inOrder.slice(0, Number(params.at(-1))).map((hour) => ({ hour }));
       }
-      if (params[1] !== accessHour(nowMs)) return [];
-      const found = blocksBetween(blocks, String(params[3]), String(params[4]));
-      if (cql.includes('sum(count)')) return [countsOf(found)];
-      return (cql.includes('DESC') ? found.reverse() : found).slice(0, Number(params.at(-1)));
+      return params[1] === accessHour(nowMs) ? blocksFor({ cql, params }, blocks) : [];
     },
     write: async () => {},
     async decide(statements) {
@@ -48,6 +45,7 @@ function history({ kept = null as string | null, blocks = [] as readonly Row[], 
   return { log: new CassandraAccessLog(session, () => nowMs), held };
 }
 
+/** Its id is sound, whatever the events are. */
 const blockOf = (...events: readonly AccessEvent[]): Row => ({
   first_id: eventAt(nowMs + 1).id,
   events: formatAccessEvents(events),
@@ -99,3 +97,20 @@ test('the last hour that the column holds ends a history', async () => {
   const { log } = history({ hours });
   expect(await log.list('a', { ...page, descending: false })).toEqual([]);
 });
+
+test.each([false, true])(
+  'damaged ids of blocks hide no event, show none twice and end (descending: %s)',
+  async (descending) => {
+    const times = Array.from({ length: 700 }, (_, at) => nowMs + 10 * at);
+    const blocks = times.map((ms, at): Row => {
+      const { id } = eventAt(ms);
+      // Every tenth, and all of the last second.
+      return { ...blockOf(eventAt(ms)), first_id: at % 10 === 0 || at > 620 ? `${id.slice(0, 20)}x` : id };
+    });
+    const { log } = history({ blocks });
+    const all = await log.list('a', { ...page, limit: 1_000, descending });
+    expect(new Set(all.map(({ id }) => id)).size).toBe(700);
+    expect(all).toHaveLength(700);
+    expect(await log.list('a', { ...page, limit: 1_000, offset: 500, descending })).toHaveLength(200);
+  },
+);
