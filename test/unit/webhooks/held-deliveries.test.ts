@@ -272,7 +272,7 @@ describe('deliveries in memory', () => {
       ...newDelivery(1_000 + at, world.clock.now(), world.clock.now(), ledgerId),
       subscriptionId: id,
     }));
-    await deliveriesIn(world.records, () => world.clock.now()).record({
+    await deliveriesIn(world.records, world.memory, () => world.clock.now()).record({
       ...{ subscriptionId: id, ledgerId, fromSeq: 1_000, throughSeq: 1_063, deliveries },
     });
     finds = 0;
