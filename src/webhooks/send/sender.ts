@@ -39,7 +39,7 @@ const sendCostMs = 0.3;
 const loadCostMs = 0.2;
 /** The part of `deliveriesMax` that targets may fill which do not answer quickly. The rest is for quick ones. */
 const slowShare = 3 / 4;
-/** The part that one owner may fill. It is enough for full speed: an owner has half of the attempts at most. */
+/** The part that one owner may fill. Its attempts need less: an owner has half of them at most. */
 const ownerShare = 1 / 4;
 /** Windows that are read at once, of all owners and of one. Thousands of subscriptions may be woken at once. */
 const loadsAtOnce = { total: 8, perCaller: 4 };

@@ -235,7 +235,7 @@ describe('deliveries in memory', () => {
     expect(counted()).toBe(0);
   });
 
-  test('a subscription without room goes on as soon as its last delivery is recorded, over all its ledgers', async () => {
+  test('a subscription without room goes on as soon as its last delivery is recorded, over all ledgers', async () => {
     const world = webhookRig({ memoryBytes: 0 });
     const ledgers = Array.from({ length: 4 }, (_, at) => ledgerOf(world, at, supplier));
     for (const { open } of ledgers) await open();
