@@ -91,7 +91,7 @@ export async function openWebhookNode() {
   });
   webhooks.start();
   const subscriptions = subscriptionsIn(stores.records);
-  const deliveries = deliveriesIn(stores.records);
+  const deliveries = deliveriesIn(stores.records, new MemoryBudget(0));
   return {
     /** Deliveries in memory. */
     held: () => webhooks.held,

@@ -50,14 +50,18 @@ export const snapshotRetryEvents = 64;
 /** A shorter tail is not saved when its owner leaves memory: reading it again costs less than a write. */
 export const snapshotWhenLeavingEvents = 64;
 /**
- * Characters of snapshots that are made in one turn of the event loop: 5 to 10 ms. A larger one is alone in its turn.
+ * Once so many characters of snapshots are made, the next ones are made in the next turn of the event loop: 5 to 10 ms,
+ * and what the last one takes.
  */
 export const snapshotCharsInTurn = 256 * 1024;
-/** Characters of snapshots at the store at a time. In memory each has three copies. */
+/** While so many characters of snapshots are at the store, no further save begins. In memory each has three copies. */
 export const snapshotCharsAtStoreMax = 4 * 1024 * 1024;
 /** What a save costs beside the characters of its state, in characters. */
 export const snapshotFrameChars = 4 * 1024;
-/** A ledger that is handed over begins no save after this time, so that its shard does not wait for a slow store. */
+/**
+ * A ledger that is handed over begins no save after this time, and waits for none any more, so that its shard does not
+ * wait for a slow store.
+ */
 export const snapshotsLeavingMaxMs = 1_000;
 /** Events of a page of a replay; fewer if they are large (pageCharsMax). */
 export const replayPageEvents = 256;

@@ -82,7 +82,7 @@ export class Webhooks implements CommitListener, WebhookWork, AsyncDisposable {
     const limiter = new BackgroundLimiter({ ...parts, busyShare, fullShare });
     const index = new SubscriptionIndex(ledgers, (ledgerId) => this.#tail.wake(ledgerId));
     const writes = new InFlightWrites(() => clock.now());
-    const deliveries = deliveriesIn(records, () => clock.now(), memory);
+    const deliveries = deliveriesIn(records, memory, () => clock.now());
     const shared = { ledgers, deliveries, index, limiter, clock, log, ownsShardOf };
     this.#limiter = limiter;
     this.#index = index;

@@ -1,4 +1,5 @@
 import { isoTime } from '../../src/domain/values/time.ts';
+import { MemoryBudget } from '../../src/runtime/limits/memory-budget.ts';
 import { type Deliveries, deliveriesIn } from '../../src/service/webhooks/deliveries.ts';
 import { blockKind } from '../../src/service/webhooks/delivery-block.ts';
 import { type DeliveryRecord, deliveryIdOf } from '../../src/service/webhooks/delivery-record.ts';
@@ -90,7 +91,7 @@ export function deliveriesAt(
       return records.remove(kind, id, version);
     },
   });
-  const deliveries = deliveriesIn(store, () => clock.now());
+  const deliveries = deliveriesIn(store, new MemoryBudget(0), () => clock.now());
   const recordAt = async (eventMs: number, count: number) => {
     const fromSeq = ledger.nextSeq;
     const made = Array.from({ length: count }, (_, at) => newDelivery(fromSeq + at, eventMs, clock.now()));

@@ -115,13 +115,17 @@ export class LedgerActor {
 
   /**
    * Removes the actor from memory once every submitted command is answered. Commands may wait for the end of a
-   * hand-over, so snapshots that cannot be saved soon are left out.
+   * hand-over, so it waits for saves of snapshots for a time only, and those that have not begun by then are left out.
    */
   async close(): Promise<void> {
     this.#isClosing = true;
     this.#delay?.end();
     while (this.#work !== null) await this.#work;
-    await this.#leave(this.#parts.clock.now() + snapshotsLeavingMaxMs);
+    const { clock } = this.#parts;
+    const timeout = Promise.withResolvers<void>();
+    const cancelTimer = clock.after(snapshotsLeavingMaxMs, timeout.resolve);
+    await Promise.race([this.#leave(clock.now() + snapshotsLeavingMaxMs), timeout.promise]);
+    cancelTimer();
   }
 
   async #leave(saveBefore?: number): Promise<void> {

@@ -17,7 +17,7 @@ interface WaitingSave {
 
 /**
  * The saves of snapshots of one node. To make a state a text and to seal it takes the main thread, so only so many are
- * made in one turn of the event loop, and only so many are at the store at a time. The others wait in the order of the
+ * made in one turn of the event loop, and none begins while many are at the store. The others wait in the order of the
  * calls. What waits is lost if the process ends: snapshots are a cache of the log.
  */
 export class SaveQueue {
@@ -33,13 +33,13 @@ export class SaveQueue {
   }
 
   /**
-   * Replaces a save of the same owner that waits. Resolves once the snapshot is stored. Rejects if it cannot be made or
-   * stored, or if its turn does not come before `beginBefore`.
+   * Replaces a save of the same owner that waits; the later one of their two limits holds. Resolves once the snapshot
+   * is stored. Rejects if it cannot be made or stored, or if its turn comes at or after `beginBefore`.
    */
   run(owner: string, save: Save): Promise<void> {
     const held = this.#waiting.get(owner);
     if (held !== undefined) {
-      held.save = save;
+      held.save = { ...save, beginBefore: Math.max(held.save.beginBefore, save.beginBefore) };
       return held.ended.promise;
     }
     const ended = Promise.withResolvers<void>();

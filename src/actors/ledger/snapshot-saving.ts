@@ -14,7 +14,9 @@ export interface SavingParts {
 export class SnapshotSaving {
   readonly #parts: SavingParts;
   readonly #owner: string;
-  /** The place of the newest snapshot, stored or being saved; -1: none. */
+  /** The place of the newest snapshot; -1: none. */
+  #stored: number;
+  /** The same, or the place of a newer one that is being saved. */
   #saved: number;
   /** After a failure: the first place to try again. */
   #retryAt = 0;
@@ -22,6 +24,7 @@ export class SnapshotSaving {
   constructor(parts: SavingParts, owner: string, saved: number) {
     this.#parts = parts;
     this.#owner = owner;
+    this.#stored = saved;
     this.#saved = saved;
   }
 
@@ -37,14 +40,14 @@ export class SnapshotSaving {
 
   async #save(place: number, snapshot: () => Snapshot, beginBefore = Number.POSITIVE_INFINITY): Promise<void> {
     const { store, saves } = this.#parts;
-    const before = this.#saved;
     this.#saved = place;
     try {
       const storeIt = (made: Snapshot) => store.saveSnapshot(this.#owner, made);
       await saves.run(this.#owner, { snapshot, store: storeIt, beginBefore });
+      this.#stored = Math.max(this.#stored, place);
     } catch {
       // Without the snapshot the next replay is only longer.
-      if (this.#saved === place) this.#saved = before;
+      if (this.#saved === place) this.#saved = this.#stored;
       this.#retryAt = place + snapshotRetryEvents;
     }
   }

@@ -13,8 +13,8 @@ type Access = 'read' | 'write';
  */
 export const delegatesMax = 1_000;
 /**
- * Bytes of `permissions` in canonical form. The log, and the cells and lines of grants, have them; no node holds them
- * in memory. Grants from before this bound may have more.
+ * Bytes of `permissions` in canonical form. The log, and the cells and lines of grants, have them; no fold holds them.
+ * Grants from before this bound may have more.
  */
 export const permissionsBytesMax = 4 * 1024;
 

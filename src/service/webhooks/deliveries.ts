@@ -1,4 +1,4 @@
-import { MemoryBudget } from '../../runtime/limits/memory-budget.ts';
+import type { MemoryBudget } from '../../runtime/limits/memory-budget.ts';
 import type { FindPage, PutResult, RecordStore } from '../../store/record-store.ts';
 import { decodeStored } from '../../store/unreadable-record.ts';
 import { afterPartialWrite } from '../idempotency/partial-write.ts';
@@ -18,7 +18,7 @@ export type Deliveries = ReturnType<typeof deliveriesIn>;
  * Delivery records. Those made by the log are in blocks; each that an owner asked for has its own record. `now`: Unix
  * time, ms. `memory` bounds the blocks that are kept for changes.
  */
-export function deliveriesIn(store: RecordStore, now: () => number = Date.now, memory = new MemoryBudget(0)) {
+export function deliveriesIn(store: RecordStore, memory: MemoryBudget, now: () => number = Date.now) {
   const blockSlots = new DueSlots(store, blockKind, now, (record) => {
     const block = parseBlock(record);
     blocks.keep(record.id, { block, version: record.version }, record.value.length);

@@ -49,7 +49,7 @@ export class DeliveryBlocks {
     this.#kept = new CountedRecentMap(memory, queueBounds(memory.maxBytes).deliveryBlocksMaxBytes);
   }
 
-  /** Keeps a block that has deliveries to send. `chars`: of its record. */
+  /** Keeps a block that was read or written, for changes of its deliveries. `chars`: of its record. */
   keep(blockId: string, known: KnownBlock, chars: number): void {
     this.#kept.set(blockId, known, chars * keptBytesPerChar);
   }

@@ -3,6 +3,7 @@ import { WEBHOOK_SECRET_BYTES, webhookSecret } from '../../domain/keys/webhook-s
 import { checkEventType, checkUuid } from '../../domain/values/fields.ts';
 import { isoTime } from '../../domain/values/time.ts';
 import type { CreateWebhookRequest, WebhookService } from '../../gen/svc/v1/webhooks_pb.ts';
+import { MemoryBudget } from '../../runtime/limits/memory-budget.ts';
 import { checkNotEnded, type KeyedMutex } from '../../store/keyed-mutex.ts';
 import type { LedgerStore } from '../../store/ledger-store.ts';
 import type { RecordStore } from '../../store/record-store.ts';
@@ -40,7 +41,8 @@ export function webhookService(
   changes: KeyedMutex,
 ) {
   const subscriptions = subscriptionsIn(records);
-  const deliveries = deliveriesIn(records);
+  // No block is changed here, so none is kept.
+  const deliveries = deliveriesIn(records, new MemoryBudget(0));
   const answeredSeqs = answeredSeqsIn(records);
 
   const owned = async (call: Call, id: string): Promise<SubscriptionRecord> => {

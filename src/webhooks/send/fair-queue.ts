@@ -110,6 +110,16 @@ export class FairQueue<Q extends Queue> {
     target.group.targets.add(owner, target);
   }
 
+  /** The queue has nothing to send any more. No effect if it is not ready. */
+  leave(queue: Q): void {
+    const { owner, origin } = queue;
+    const target = this.#targets.get(origin);
+    if (target === undefined) return;
+    target.queues.delete(owner, queue);
+    if (!target.queues.has(owner)) target.group.targets.delete(owner, target);
+    this.#deleteIfUnused(target);
+  }
+
   /** The next attempt, if a queue may send and a slot is free. Pass it to `begin` before any other call. */
   next(): Next<Q> | null {
     if (this.active >= attemptsMax) return null;
@@ -142,7 +152,7 @@ export class FairQueue<Q extends Queue> {
     return queue;
   }
 
-  /** The queue's attempt has ended, or it had nothing to send after all. */
+  /** The queue's attempt has ended. */
   end(queue: Q, result: AttemptResult): void {
     const attempt = this.#attempts.get(queue);
     if (attempt === undefined) throw new Error('the queue was not sending');
@@ -152,7 +162,7 @@ export class FairQueue<Q extends Queue> {
     target.active -= 1;
     this.#healths.note(target.origin, result);
     this.#move(target, this.#groups[this.#healths.of(target.origin)]);
-    if (target.queues.isEmpty && target.active === 0) this.#targets.delete(target.origin);
+    this.#deleteIfUnused(target);
   }
 
   #newTarget(origin: string): Target<Q> {
@@ -160,6 +170,10 @@ export class FairQueue<Q extends Queue> {
     const target = { origin, queues, group: this.#groups[this.#healths.of(origin)], active: 0 };
     this.#targets.set(origin, target);
     return target;
+  }
+
+  #deleteIfUnused({ origin, queues, active }: Target<Q>): void {
+    if (queues.isEmpty && active === 0) this.#targets.delete(origin);
   }
 
   /** Which owners may take a free slot. */

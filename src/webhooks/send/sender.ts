@@ -3,6 +3,7 @@ import { isoTime } from '../../domain/values/time.ts';
 import type { BackgroundLimiter } from '../../runtime/background-limiter.ts';
 import { type Clock, sleep } from '../../runtime/clock/clock.ts';
 import { FairPlaces } from '../../runtime/limits/fair-places.ts';
+import { FairShare } from '../../runtime/limits/fair-share.ts';
 import type { MemoryBudget } from '../../runtime/limits/memory-budget.ts';
 import { heldDeliveryBytes, queueBounds } from '../../runtime/limits/queue-bounds.ts';
 import type { Log } from '../../runtime/telemetry/log.ts';
@@ -38,6 +39,8 @@ const sendCostMs = 0.3;
 const loadCostMs = 0.2;
 /** The part of `deliveriesMax` that targets may fill which do not answer quickly. The rest is for quick ones. */
 const slowShare = 3 / 4;
+/** The part that one owner may fill. Its attempts need less: an owner has half of them at most. */
+const ownerShare = 1 / 4;
 /** Windows that are read at once, of all owners and of one. Thousands of subscriptions may be woken at once. */
 const loadsAtOnce = { total: 8, perCaller: 4 };
 
@@ -71,20 +74,24 @@ interface SenderParts {
  */
 export class Sender {
   readonly #parts: SenderParts;
-  readonly #countedMax: number;
+  /** Whole numbers: of all targets, of those that do not answer quickly, and of one owner. */
+  readonly #bounds: { readonly all: number; readonly slow: number; readonly ofOwner: number };
+  /** Deliveries in memory, without one of each subscription, by owner. */
+  readonly #counted: FairShare<string>;
   readonly #subscriptions = new Map<string, SubscriptionQueue>();
   readonly #fairQueue: FairQueue<LedgerQueue>;
   /** Owners are served in rotation. */
   readonly #loads = new FairPlaces(loadsAtOnce);
   readonly #underWay = new Set<Promise<void>>();
   #held = 0;
-  #counted = 0;
   #isResting = false;
   #stopped = false;
 
   constructor(parts: SenderParts) {
     this.#parts = parts;
-    this.#countedMax = queueBounds(parts.memory.maxBytes).deliveriesMax;
+    const all = queueBounds(parts.memory.maxBytes).deliveriesMax;
+    this.#bounds = { all, slow: Math.floor(all * slowShare), ofOwner: Math.ceil(all * ownerShare) };
+    this.#counted = new FairShare(all);
     this.#fairQueue = new FairQueue({ clock: parts.clock, freed: () => this.#dispatch() });
   }
 
@@ -96,7 +103,7 @@ export class Sender {
   #count(queue: SubscriptionQueue, change: 1 | -1): void {
     this.#held += change;
     if (queue.held.size === 1) return;
-    this.#counted += change;
+    this.#counted.add(queue.owner, change);
     if (change > 0) this.#parts.memory.add('queue', heldDeliveryBytes);
     else this.#parts.memory.release('queue', heldDeliveryBytes);
   }
@@ -118,11 +125,33 @@ export class Sender {
     this.#subscriptions.delete(subscriptionId);
     queue.cancelAlarm();
     for (const ledger of queue.ledgers.values()) {
+      this.#giveBack(ledger, ledger.waiting.length);
       this.#record(ledger);
-      for (const { delivery } of ledger.waiting.splice(0)) {
-        this.#count(queue, -1);
-        queue.held.delete(delivery.id);
-      }
+    }
+  }
+
+  /** Removes the last `count` waiting deliveries from memory. */
+  #giveBack(ledger: LedgerQueue, count: number): void {
+    const { subscription: queue, waiting } = ledger;
+    for (const { delivery } of waiting.splice(waiting.length - count)) {
+      this.#count(queue, -1);
+      queue.held.delete(delivery.id);
+    }
+    if (waiting.length > 0 || ledger.isSending) return;
+    this.#fairQueue.leave(ledger);
+    queue.ledgers.delete(ledger.ledgerId);
+    this.#record(ledger);
+  }
+
+  /** The target does not answer quickly any more: what is beyond the window is given back. */
+  #trim(queue: SubscriptionQueue): void {
+    let beyond = queue.held.size - this.#windowOf(queue);
+    for (const ledger of [...queue.ledgers.values()].reverse()) {
+      if (beyond <= 0) return;
+      const count = Math.min(beyond, ledger.waiting.length);
+      this.#giveBack(ledger, count);
+      beyond -= count;
+      queue.hasMore = true;
     }
   }
 
@@ -146,14 +175,17 @@ export class Sender {
     else if (queue.isIdle) this.#subscriptions.delete(queue.id);
   }
 
+  /** How many deliveries of a subscription may be in memory. */
   #windowOf(queue: SubscriptionQueue): number {
     const isQuick = this.#fairQueue.isQuick(queue.origin);
-    const [window, countedMax] = isQuick ? [windowQuick, this.#countedMax] : [windowSlow, this.#countedMax * slowShare];
-    return Math.max(windowFull, Math.min(window, countedMax - this.#counted));
+    const [window, max] = isQuick ? [windowQuick, this.#bounds.all] : [windowSlow, this.#bounds.slow];
+    const ofOwner = this.#counted.heldBy(queue.owner);
+    const free = Math.min(max - this.#counted.total, this.#bounds.ofOwner - ofOwner);
+    return Math.max(windowFull, Math.min(window, free + Math.max(1, queue.held.size)));
   }
 
   async #startLoad(queue: SubscriptionQueue): Promise<void> {
-    const owner = queue.record.actorId;
+    const { owner } = queue;
     queue.isLoading = true;
     await this.#loads.take(owner);
     try {
@@ -179,7 +211,10 @@ export class Sender {
       const now = isoTime(clock.now());
       const { due, next } = await deliveries.pending(queue.id, limit, now);
       if (next !== null) this.#setAlarm(queue, Date.parse(next));
-      const hadRoom = await this.#take(queue, due);
+      const ready = await passedByCursor(due, (ledgerId) => this.#parts.position(ledgerId));
+      queue.blocked = due.length - ready.length;
+      // Nothing is awaited from here to the end of the load: a record in between would not begin the next one.
+      const hadRoom = this.#take(queue, ready);
       isFull = due.length === limit || !hadRoom;
     } catch (error) {
       log.warn({ err: error, subscription_id: queue.id }, 'reading deliveries failed; it is tried again');
@@ -195,10 +230,8 @@ export class Sender {
     if (goesOn || queue.isIdle) this.#refill(queue);
   }
 
-  /** Puts due deliveries into their ledger queues, in their order. Returns false if some had no room. */
-  async #take(queue: SubscriptionQueue, due: readonly HeldDelivery[]): Promise<boolean> {
-    const ready = await passedByCursor(due, (ledgerId) => this.#parts.position(ledgerId));
-    queue.blocked = due.length - ready.length;
+  /** Puts ready deliveries into their ledger queues, in their order. Returns false if some had no room. */
+  #take(queue: SubscriptionQueue, ready: readonly HeldDelivery[]): boolean {
     if (this.#isGone(queue)) return true;
     // Other subscriptions may have taken the room since the deliveries were read.
     const window = this.#windowOf(queue);
@@ -233,12 +266,7 @@ export class Sender {
   async #send(ledger: LedgerQueue): Promise<void> {
     const { subscription: queue } = ledger;
     const pending = ledger.waiting.shift();
-    if (pending === undefined) {
-      // The subscription was dropped while the queue waited for a slot.
-      this.#record(ledger);
-      this.#fairQueue.end(ledger, 'not_asked');
-      return;
-    }
+    if (pending === undefined) throw new Error('a queue without deliveries got a slot');
     ledger.isSending = true;
     let outcome: AttemptOutcome | null = null;
     try {
@@ -248,7 +276,10 @@ export class Sender {
       const fields = { err: error, subscription_id: queue.id, delivery_id: pending.delivery.id };
       this.#parts.log.warn(fields, 'a delivery could not be attempted; it is tried again');
     }
+    const wasQuick = this.#fairQueue.isQuick(queue.origin);
     this.#fairQueue.end(ledger, resultOf(outcome));
+    if (wasQuick && !this.#fairQueue.isQuick(queue.origin))
+      for (const one of this.#subscriptions.values()) if (one.origin === queue.origin) this.#trim(one);
     if (outcome?.kind === 'gone') this.#track(this.#parts.gone(queue.id));
     this.#dispatch();
     ledger.unrecorded.push({ pending, outcome, endedMs: this.#parts.clock.now() });

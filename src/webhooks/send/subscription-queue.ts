@@ -54,6 +54,10 @@ export class SubscriptionQueue {
     return this.record.id;
   }
 
+  get owner(): string {
+    return this.record.actorId;
+  }
+
   add(pending: HeldDelivery): LedgerQueue {
     const ledgerId = pending.delivery.place?.ledgerId ?? null;
     const ledger = this.ledgers.get(ledgerId) ?? this.#newLedger(ledgerId);
@@ -80,7 +84,7 @@ export class SubscriptionQueue {
   #newLedger(ledgerId: string | null): LedgerQueue {
     const ledger: LedgerQueue = {
       subscription: this,
-      owner: this.record.actorId,
+      owner: this.owner,
       origin: this.origin,
       ledgerId,
       waiting: [],

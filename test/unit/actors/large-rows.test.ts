@@ -1,5 +1,11 @@
 import { describe, expect, test } from 'vitest';
-import { replayPageEvents, snapshotEveryEvents, snapshotWhenLeavingEvents } from '../../../src/actors/bounds.ts';
+import {
+  replayPageEvents,
+  snapshotCharsInTurn,
+  snapshotEveryEvents,
+  snapshotRetryEvents,
+  snapshotWhenLeavingEvents,
+} from '../../../src/actors/bounds.ts';
 import { loadLedger } from '../../../src/actors/ledger/ledger-loading.ts';
 import { MasterActor } from '../../../src/actors/ledger/master-actor.ts';
 import { SaveQueue } from '../../../src/actors/ledger/save-queue.ts';
@@ -46,6 +52,39 @@ describe('a state that is too large for a snapshot', () => {
     await one.saveWhenLeaving(leaving, () => snapshot(leaving));
     expect(saved).toEqual([leaving]);
   });
+});
+
+test('after two saves that were joined and failed, no later place counts as saved than was stored', async () => {
+  const saved: number[] = [];
+  const failing = Promise.withResolvers<void>();
+  let isFailing = true;
+  const store = storeWith(rig().memory, {
+    saveSnapshot: async (_owner, { seq }) => {
+      if (isFailing) await failing.promise;
+      saved.push(seq);
+    },
+  });
+  const parts = savingIn(store);
+  const snapshot =
+    (seq: number, chars = 2) =>
+    () => ({ foldVersion: 1, seq, hash: '', state: 'x'.repeat(chars) });
+  // Fills the turn, so that the next ones wait.
+  const other = new SnapshotSaving(parts, masterId, -1).saveWhenDue(
+    snapshotEveryEvents,
+    snapshot(0, snapshotCharsInTurn),
+  );
+  const saving = new SnapshotSaving(parts, ledgerId, -1);
+  const leaving = snapshotEveryEvents + snapshotWhenLeavingEvents;
+  const both = [
+    saving.saveWhenDue(snapshotEveryEvents, snapshot(snapshotEveryEvents)),
+    saving.saveWhenLeaving(leaving, snapshot(leaving)),
+  ];
+  failing.reject(new Error('the store is gone'));
+  await Promise.all([other, ...both]);
+  isFailing = false;
+  const next = leaving + snapshotRetryEvents;
+  await saving.saveWhenDue(next, snapshot(next));
+  expect(saved).toEqual([next]);
 });
 
 describe('a replay of large rows', () => {

@@ -91,6 +91,22 @@ test('a save that does not begin in time is rejected and not made, and those beh
   expect(made).toEqual(['first', 'next']);
 });
 
+test.each(['comes after', 'comes before'])(
+  'a save with a time limit that %s one without limit has none',
+  async (order) => {
+    const { clock, made, atStore, save } = queue();
+    void save('first');
+    const limits = [Number.POSITIVE_INFINITY, startMs + 1_000];
+    if (order === 'comes before') limits.reverse();
+    const both = limits.map((limit) => save('owner', 500, limit));
+    clock.jump(1_000);
+    await settled();
+    for (const { resolve } of atStore) resolve();
+    await Promise.all(both);
+    expect(made).toEqual(['first', 'owner']);
+  },
+);
+
 test('a save that fails rejects, and makes room for the next one', async () => {
   const { made, atStore, save } = queue();
   const failing = Array.from({ length: 20 }, (_, index) => save(String(index)));

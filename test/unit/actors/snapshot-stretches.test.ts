@@ -10,7 +10,7 @@ const charsInTurnMax = 350_000;
 const masters = Array.from({ length: 8 }, (_, index) => uuid(0x100 + index));
 
 /** A ledger whose masters have a state of some 150,000 characters each. `saving` is called by each save. */
-async function ledgerOfLargeMasters(saving: (clock: ManualClock) => void = () => {}) {
+async function ledgerOfLargeMasters(saving: (clock: ManualClock) => unknown = () => {}) {
   const clock = new ManualClock(startMs);
   const saved: string[] = [];
   /** By turn of the event loop. */
@@ -27,7 +27,7 @@ async function ledgerOfLargeMasters(saving: (clock: ManualClock) => void = () =>
     wrap: (memory) =>
       storeWith(memory, {
         saveSnapshot: async (owner, snapshot) => {
-          saving(clock);
+          await saving(clock);
           saved.push(owner);
           chars.set(turn, (chars.get(turn) ?? 0) + snapshot.state.length);
           await memory.saveSnapshot(owner, snapshot);
@@ -38,7 +38,7 @@ async function ledgerOfLargeMasters(saving: (clock: ManualClock) => void = () =>
   await actor.submit(openLedger());
   await Promise.all(masters.map((masterId) => actor.submit(createMaster({ masterId }))));
   await Promise.all(masters.map((masterId) => actor.submit(grant({ masterId, role: 'x'.repeat(150_000) }))));
-  return { actor, saved, charsMost: () => Math.max(...chars.values()) };
+  return { clock, actor, saved, charsMost: () => Math.max(...chars.values()) };
 }
 
 /** Adds events to all masters in turn, so that all of them are in each batch. */
@@ -79,5 +79,21 @@ describe('snapshots of large states', () => {
     await actor.close();
     expect(saved.length).toBeGreaterThan(2);
     expect(saved.length).toBeLessThan(7);
+  });
+
+  test('that a store does not answer hold up a hand-over no longer than its time limit', async () => {
+    let answers = true;
+    const { clock, actor } = await ledgerOfLargeMasters(() => (answers ? undefined : new Promise(() => {})));
+    await grow(actor, snapshotWhenLeavingEvents);
+    answers = false;
+    let closed = false;
+    void actor.close().then(() => {
+      closed = true;
+    });
+    await clock.advance(snapshotsLeavingMaxMs - 1);
+    expect(closed).toBe(false);
+    await clock.advance(1);
+    await settled();
+    expect(closed).toBe(true);
   });
 });

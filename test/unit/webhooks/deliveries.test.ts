@@ -52,8 +52,8 @@ function rig(budgetBytes = mib) {
       return put;
     },
   });
-  const deliveries = deliveriesIn(records, Date.now, budget);
-  return { memory, budget, writes, reads, store, deliveries, other: deliveriesIn(memory) };
+  const deliveries = deliveriesIn(records, budget);
+  return { memory, budget, writes, reads, store, deliveries, other: deliveriesIn(memory, new MemoryBudget(0)) };
 }
 
 /** The delivery of the event at `seq`, which is `seq` times `everyMs` after the start. */
@@ -345,7 +345,7 @@ describe('reading', () => {
           onFind();
         },
       });
-      const deliveries = deliveriesIn(store);
+      const deliveries = deliveriesIn(store, new MemoryBudget(0));
       for (let at = 0; at < many; at++) await deliveries.record(range(at, at, { createdMs: 10_000 + at }));
       const count = () => {
         runs += 1;

@@ -120,7 +120,7 @@ export class LmdbRecordStore implements RecordStore {
         charsLeft -= stored.value.length;
         if (charsLeft <= 0) return found;
       }
-      if (keys < limit || found.length === page.limit) return found;
+      if (keys < limit || found.length >= page.limit) return found;
     }
   }
 
