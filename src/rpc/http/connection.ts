@@ -218,7 +218,7 @@ export class HttpConnection {
   }
 
   get inode(): string {
-    this.#inode ??= inodeOf((this.#tcp as SocketInternals)._handle?.fd ?? -1);
+    this.#inode ??= inodeOf(this.#tcp);
     return this.#inode;
   }
 
