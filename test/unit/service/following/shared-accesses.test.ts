@@ -21,6 +21,15 @@ async function rigOf(options: ConstructorParameters<typeof FollowersRig>[0] = {}
   return rig;
 }
 
+/** The same over a store that shows events only while its tail is not blind. */
+async function rigWithTail(): Promise<{ readonly rig: FollowersRig; readonly tail: { isBlind: boolean } }> {
+  const tail = { isBlind: false };
+  const read = () => {
+    if (tail.isBlind) throw new Error('the store does not answer');
+  };
+  return { rig: await rigOf({ store: (inner) => beforeCalls(inner, { read }) }), tail };
+}
+
 async function streamsOf(rig: FollowersRig, count: number): Promise<RigStream[]> {
   const streams = Array.from({ length: count }, () => rig.followLedger(delegate));
   await rig.settle();
@@ -103,17 +112,9 @@ describe('the streams of a delegate of many masters', () => {
   });
 
   test('all end if what is stored shows to one of them that a grant has ended', async () => {
-    // The tail does not get to see the revocation.
-    let isHidden = false;
-    const store = (inner: LedgerStore) =>
-      beforeCalls(inner, {
-        read: () => {
-          if (isHidden) throw new Error('the store does not answer');
-        },
-      });
-    const rig = await rigOf({ store });
+    const { rig, tail } = await rigWithTail();
     const streams = await streamsOf(rig, 3);
-    isHidden = true;
+    tail.isBlind = true;
     await rig.commit(revoke({ masterId: otherId(7) }));
     await rig.settle();
     for (const { error } of streams) expect(error).toBeNull();
@@ -176,26 +177,22 @@ describe('the streams of a delegate of many masters', () => {
   });
 
   test('end by a revocation although the grant was given anew before the node read of it', async () => {
-    let isHidden = false;
-    const store = (inner: LedgerStore) =>
-      beforeCalls(inner, {
-        read: () => {
-          if (isHidden) throw new Error('the store does not answer');
-        },
-      });
-    const rig = await rigOf({ store });
+    const { rig, tail } = await rigWithTail();
     const streams = await streamsOf(rig, 2);
-    isHidden = true;
+    tail.isBlind = true;
     const again = { access: 'read', masterId: otherId(7), linkId: uuid(0x3000) } as const;
     const { seq } = await rig.commit(revoke({ masterId: otherId(7) }), grant(again));
     const later = rig.followLedger(delegate, { afterSeq: BigInt(seq) });
     await rig.settle();
-    isHidden = false;
+    expect(held(rig)).toBe(2 * masters);
+    tail.isBlind = false;
     await rig.pass(secondMs);
     for (const { error } of streams) expect(error?.code).toBe('permission_denied');
     const added = await rig.commit(append({ masterId: otherId(7) }));
     await rig.settle();
     expect([later.shown, later.error]).toEqual([['caughtUp', added.seq], null]);
+    await streamsOf(rig, 1);
+    expect(held(rig)).toBe(masters);
   });
 
   test('say when to come back if they are overloaded', async () => {
