@@ -55,7 +55,7 @@ export class Connections {
   readonly places: PublicConnections;
   /** The time of the last sweep (monotonic, ms). */
   nowMs: number;
-  /** Of methods that the main thread serves, until the client has taken the whole answer. */
+  /** Of methods that the main thread serves, from their headers until the kernel has taken the whole answer. */
   openCalls = 0;
   readonly #all = new Slab<Connection>();
   readonly #memory: MemoryBudget;

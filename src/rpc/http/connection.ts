@@ -47,7 +47,7 @@ export class HttpConnection {
   #arrivedBytes = 0;
   /** Bytes that had arrived at the client when it last took some, and the time of that. null: all had, or not known. */
   #progress: { readonly bytes: number; readonly atMs: number } | null = null;
-  /** null: not asked for yet. */
+  /** null: not asked for yet. '': there is none. */
   #inode: string | null = null;
 
   constructor(socket: Socket, memory: MemoryBudget, nowMs: number) {
@@ -204,9 +204,13 @@ export class HttpConnection {
     this.#takenAtMs = nowMs;
   }
 
-  /** Whether the kernel has taken all answers, and much of them: only `unreadMs` tells whether the client takes it. */
+  /**
+   * Whether the kernel has taken all answers, and much of them: only `unreadMs` tells whether the client takes it.
+   * Without an inode nothing ever does.
+   */
   get mayBeUnread(): boolean {
-    return this.socket.writableLength === 0 && this.#takenBytes - this.#arrivedBytes > limits.smallAnswerMaxBytes;
+    if (this.socket.writableLength > 0 || this.#inode === '') return false;
+    return this.#takenBytes - this.#arrivedBytes > limits.smallAnswerMaxBytes;
   }
 
   get knowsInode(): boolean {
@@ -214,7 +218,7 @@ export class HttpConnection {
   }
 
   get inode(): string {
-    this.#inode ??= inodeOf((this.#tcp as SocketInternals)._handle?.fd ?? -1);
+    this.#inode ??= inodeOf(this.#tcp);
     return this.#inode;
   }
 

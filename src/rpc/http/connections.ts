@@ -16,8 +16,10 @@ const unfinishedShare = 1 / 4;
 const answerShare = 1 / 2;
 /** Above this part of a budget, connections that take no bytes are ended sooner. */
 const nearlyFull = 3 / 4;
-/** Inodes of connections that a sweep asks the system for: each takes some 20 µs of the thread. */
-const inodesAtOnce = 1_000;
+/** What a node holds for long, and what no end of an HTTP connection frees. */
+const othersKinds = ['stream', 'queue', 'peer'] as const;
+/** Inodes of connections that one look asks the system for: each takes some 20 µs of the thread. */
+const inodesAtOnce = 2_500;
 /** A sweep may come some milliseconds early or late. It must not take one more sweep for that. */
 const stallMs = limits.answerStallMs - limits.answerSweepMs / 2;
 const unreadLookMs = limits.answerUnreadLookMs - limits.answerSweepMs / 2;
@@ -127,15 +129,18 @@ export class HttpConnections implements AnswerRules, Disposable {
   /** Ends connections that are stalled for answerStallMs, and sooner those that hold most of a nearly full budget. */
   #sweepAnswering(): void {
     const nowMs = this.#monotonicMs();
+    const isLook = nowMs >= this.#nextUnreadLookMs;
     const unread = new Map<string, HttpConnection>();
     let askedFor = 0;
     for (const connection of this.#answering) {
       if (connection.stalledMs(nowMs) >= stallMs) connection.reset();
       else if (connection.mayBeUnread) {
-        if (connection.knowsInode || askedFor++ < inodesAtOnce) unread.set(connection.inode, connection);
+        if (isLook && (connection.knowsInode || askedFor++ < inodesAtOnce)) unread.set(connection.inode, connection);
       } else if (connection.isIdle && connection.socket.writableLength === 0) this.#answering.delete(connection);
     }
-    if (unread.size > 0 && nowMs >= this.#nextUnreadLookMs) void this.#endUnread(unread, nowMs);
+    // Those without an inode.
+    unread.delete('');
+    if (unread.size > 0) void this.#endUnread(unread, nowMs);
     // Clients could take nothing while this node itself stood still.
     if (!this.#isNearlyFull || this.#stoodStill) return;
     const holding = [...this.#answering].filter((one) => one.heldBytes > 0);
@@ -173,10 +178,16 @@ export class HttpConnections implements AnswerRules, Disposable {
     return this.#isLate || this.#looksInTime * limits.answerLookMs < limits.answerStallRoomMs;
   }
 
-  /** Answers alone never fill three quarters of the budget, so their own share is checked as well. */
+  /**
+   * Whether most is held of what others leave of the budget: no end of a connection frees what others hold. Answers
+   * alone never fill three quarters of the budget, so their own share is checked as well.
+   */
   get #isNearlyFull(): boolean {
-    const bytes = this.memory.maxBytes * nearlyFull;
-    return this.memory.heldBytes() > bytes || this.memory.heldBytes('answer') > bytes * answerShare;
+    const { memory } = this;
+    let othersBytes = 0;
+    for (const kind of othersKinds) othersBytes += memory.heldBytes(kind);
+    if (memory.heldBytes() - othersBytes > (memory.maxBytes - othersBytes) * nearlyFull) return true;
+    return memory.heldBytes('answer') > memory.maxBytes * nearlyFull * answerShare;
   }
 
   /**

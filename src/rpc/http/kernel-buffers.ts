@@ -1,12 +1,19 @@
 import { createReadStream, readlinkSync } from 'node:fs';
+import type { Socket } from 'node:net';
 
 /** Linux's tables of TCP sockets (proc_net_tcp.txt): of IPv4, and of IPv6 with the mapped addresses of IPv4. */
 const tables = ['/proc/self/net/tcp', '/proc/self/net/tcp6'];
 /** A line with its fields `tx_queue`, in hexadecimal digits, and `inode`. */
 const socketLine = /^ *\d+: \S+ \S+ \S+ ([0-9A-F]+):\S+ \S+ \S+ +\d+ +\d+ (\d+) /gm;
 
-/** The inode of a socket, by which Linux names it. '': this is no socket, or not Linux. */
-export function inodeOf(fileDescriptor: number): string {
+/** A member of a socket that Node does not publish. */
+interface SocketInternals {
+  readonly _handle?: { readonly fd?: number } | null;
+}
+
+/** The inode of a TCP socket, by which Linux names it. '': it has closed, or this is not Linux. */
+export function inodeOf(socket: Socket): string {
+  const fileDescriptor = (socket as SocketInternals)._handle?.fd ?? -1;
   try {
     return /^socket:\[(\d+)\]$/.exec(readlinkSync(`/proc/self/fd/${fileDescriptor}`))?.[1] ?? '';
   } catch {

@@ -59,8 +59,12 @@ export class PublicConnections {
     if (place !== undefined) place.connection = connection;
   }
 
+  *sockets(): Generator<Socket> {
+    for (const { socket } of this.#places.values()) yield socket;
+  }
+
   destroyAll(): void {
-    for (const { socket } of this.#places.values()) socket.destroy();
+    for (const socket of this.sockets()) socket.destroy();
   }
 
   #remove(key: string, place: Place): void {

@@ -116,7 +116,7 @@ export class Follower extends WakefulStream<FollowAnswer> implements LedgerFollo
     const fault = this.access.fault(nowMs);
     if (fault === null) return;
     const ofCode: Partial<Record<string, FollowEnd>> = { access_expired: 'expired', overloaded: 'overloaded' };
-    this.end(fault, ofCode[fault.code] ?? 'revoked');
+    this.end(withRetryHint(fault, this.#parts.random), ofCode[fault.code] ?? 'revoked');
   }
 
   /**

@@ -16,17 +16,15 @@ import { FollowedLedger } from './followed-ledger.ts';
 import { Follower } from './follower.ts';
 import { type FollowerSlot, FollowerSlots } from './follower-slots.ts';
 import { type NewestShown, newestReadable, newestShown } from './newest-readable.ts';
-import { ReaderAccess } from './reader-access.ts';
-import { retryHint } from './retry-hint.ts';
+import { firstStoredCheckMs, ReaderAccess, tooManyGrants } from './reader-access.ts';
+import { retryHint, withRetryHint } from './retry-hint.ts';
 import type { FollowStart } from './stream-position.ts';
 
 /** How often due heartbeats and expired grants are checked for. */
 const checkEveryMs = 250;
 /** A checkpoint is made ready so long before the heartbeat that brings it. */
 const checkpointLeadMs = 1_000;
-/** From the start of an access to its first comparison with what is stored, and after one that failed. */
-const firstStoredCheckMs = 1_000;
-/** How often it is compared. */
+/** How often an access is compared with what is stored. */
 const storedCheckEveryMs = 60_000;
 /** Seqs of a master that are read at once to find where its follower begins. */
 const seqsAtOnce = 4_000;
@@ -111,7 +109,7 @@ export class Followers implements Disposable {
     target: FollowTarget,
     query: FollowQuery,
   ): Promise<Follower> {
-    const { reading, clock, monotonicMs } = this.#parts;
+    const { reading, clock, monotonicMs, random } = this.#parts;
     const { actorId } = slot;
     const { facts, master } = target;
     const masterId = master?.masterId ?? null;
@@ -127,6 +125,7 @@ export class Followers implements Disposable {
         const own = new ReaderAccess(facts, actorId, masterId, grants, baseSeq, clock.now());
         own.checkMs = monotonicMs() + firstStoredCheckMs;
         access = ledger.accesses.take(own, grants, clock.now());
+        if (access === null) throw withRetryHint(tooManyGrants(), random);
         const start = await this.#start(walk, target, query, access);
         walk.check();
         const left = (one: Follower) => this.#left(one, slot);
@@ -236,10 +235,16 @@ export class Followers implements Disposable {
       if (access.faultFromMs <= nowMs) follower.checkAccess();
       if (access.checkMs > monotonic) continue;
       access.checkMs = monotonic + storedCheckEveryMs;
-      follower.checkStored().catch(() => {
-        // The store does not answer, or the stream has ended, and others may have the same access.
-        access.checkMs = monotonicMs() + firstStoredCheckMs;
-      });
+      follower.checkStored().then(
+        () => {
+          access.retryMs = firstStoredCheckMs;
+        },
+        () => {
+          // The store does not answer, or the stream has ended, and others may have the same access.
+          access.checkMs = monotonicMs() + access.retryMs;
+          access.retryMs = Math.min(2 * access.retryMs, storedCheckEveryMs);
+        },
+      );
     }
   }
 

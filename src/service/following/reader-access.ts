@@ -4,12 +4,13 @@ import { isParty, type LedgerFacts } from '../../domain/event/facts.ts';
 import type { GrantTerms } from '../../domain/event/grant.ts';
 import { type ActorGrantChange, names } from '../../domain/event/projection.ts';
 import { type GrantObject, partialReaderScopes, readRule } from '../../domain/ledger/permission.ts';
-import { outOfMemoryBudget } from '../limits/out-of-memory-budget.ts';
 import type { HeldGrant } from '../reading/ledger-reading.ts';
 import type { GrantsMemory } from './grants-memory.ts';
 
 /** What a grant holds in memory while it is known: 180 bytes as measured, rounded up to units of the budget. */
 export const grantBytes = 256;
+/** From the start of an access to its first comparison with what is stored, and after one that failed. */
+export const firstStoredCheckMs = 1_000;
 /** When a grant ends that was revoked or never given. */
 const ended = Number.NEGATIVE_INFINITY;
 
@@ -37,6 +38,8 @@ export class ReaderAccess {
   readonly actorId: string;
   /** When it is to be compared with what is stored (monotonic, ms). */
   checkMs = Number.POSITIVE_INFINITY;
+  /** How long after a comparison that failed the next one comes, ms: longer each time. */
+  retryMs = firstStoredCheckMs;
   readonly #ledgerId: string;
   readonly #masterId: string | null;
   readonly #baseSeq: number;
@@ -48,7 +51,8 @@ export class ReaderAccess {
   #isExact = true;
   /** null: the grants are not counted. */
   #memory: GrantsMemory | null = null;
-  #heldBytes = 0;
+  /** What is counted. */
+  heldBytes = 0;
   #isOverloaded = false;
 
   /**
@@ -107,18 +111,20 @@ export class ReaderAccess {
     return this.#basis !== 'masters' || master === null || this.#known.get(master.id)?.isUsed === true;
   }
 
-  /** Counts the grants, with those that come later. Throws `overloaded`. */
-  holdIn(memory: GrantsMemory): void {
+  /** Counts the grants, with those that come later. false: there is no room for them. */
+  holdIn(memory: GrantsMemory): boolean {
     const bytes = this.#known.size * grantBytes;
-    if (!memory.hold(this, bytes)) throw outOfMemoryBudget();
+    if (!memory.hold(this, bytes)) return false;
     this.#memory = memory;
-    this.#heldBytes = bytes;
+    this.heldBytes = bytes;
+    return true;
   }
 
   /** Releases what `holdIn` and later grants hold. */
   release(): void {
-    this.#memory?.release(this, this.#heldBytes);
+    this.#memory?.release(this);
     this.#memory = null;
+    this.heldBytes = 0;
   }
 
   endAsOverloaded(): void {
@@ -130,8 +136,20 @@ export class ReaderAccess {
     if (seq > this.#baseSeq) this.#learn({ scope, id: objectId, version: seq, grant });
   }
 
+  /**
+   * Learns from the store what the log does not bring: changes up to the base, and ends. A later grant comes with the
+   * log, behind the end of an earlier one that the store no longer shows.
+   */
   learnStored(held: readonly HeldGrant[]): void {
-    for (const grant of held) this.#learn(grant);
+    for (const grant of held) if (grant.version <= this.#baseSeq || grant.grant === null) this.#learn(grant);
+  }
+
+  /** Whether none of the grants is newer than what is known of it. */
+  knows(held: readonly HeldGrant[]): boolean {
+    return held.every(({ scope, id, version }) => {
+      const key = this.#keyOf({ scope, id });
+      return key === null || version <= (this.#known.get(key)?.version ?? neverGiven.version);
+    });
   }
 
   #learn({ scope, id, version, grant }: HeldGrant): void {
@@ -153,11 +171,11 @@ export class ReaderAccess {
   /** null: there is no memory for it. */
   #add(key: string): KnownGrant | null {
     if (this.#memory !== null) {
-      if (!this.#memory.hold(this, grantBytes)) {
+      if (!this.#memory.grow(this, grantBytes)) {
         this.endAsOverloaded();
         return null;
       }
-      this.#heldBytes += grantBytes;
+      this.heldBytes += grantBytes;
     }
     const known = { ...neverGiven };
     this.#known.set(key, known);
@@ -166,7 +184,7 @@ export class ReaderAccess {
 
   /** Why the follower may not read on; null if it may. */
   fault(nowMs: number): LedgerError | null {
-    if (this.#isOverloaded) return outOfMemoryBudget();
+    if (this.#isOverloaded) return tooManyGrants();
     if (nowMs >= this.#faultFromMs && !this.#isExact) this.#findEnd();
     if (nowMs < this.#faultFromMs) return null;
     return this.#faultFromMs === ended ? revoked() : expired();
@@ -210,6 +228,15 @@ function keyOf({ scope, id }: GrantObject): string {
 function endOf(grant: GrantTerms | null): number {
   if (grant === null) return ended;
   return grant.expiresAt === null ? Number.POSITIVE_INFINITY : Date.parse(grant.expiresAt);
+}
+
+export function tooManyGrants(): LedgerError {
+  return new LedgerError(
+    'overloaded',
+    'Grants of delegates that follow ledgers hold as much memory of this node as they may: ' +
+      'resume behind the last message, after retry_after_ms.',
+    { bound: 'MEMORY_BUDGET_MIB' },
+  );
 }
 
 function expired(): LedgerError {

@@ -10,8 +10,8 @@ export function retryHint(random: (bytes: number) => Uint8Array): { readonly ret
   return { retry_after_ms: Math.round(comeBackMinMs + part * (comeBackMaxMs - comeBackMinMs)) };
 }
 
-/** Returns an `unavailable` with the hint, and any other error as it is. */
-export function withRetryHint(error: unknown, random: (bytes: number) => Uint8Array): unknown {
-  if (!(error instanceof LedgerError) || error.code !== 'unavailable') return error;
-  return new LedgerError('unavailable', error.message, { ...error.details, ...retryHint(random) }, error);
+/** Returns an `unavailable` or `overloaded` with the hint, and any other error as it is. */
+export function withRetryHint<T>(error: T, random: (bytes: number) => Uint8Array): T | LedgerError {
+  if (!(error instanceof LedgerError) || (error.code !== 'unavailable' && error.code !== 'overloaded')) return error;
+  return new LedgerError(error.code, error.message, { ...error.details, ...retryHint(random) }, error);
 }

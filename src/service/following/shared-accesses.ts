@@ -18,14 +18,15 @@ export class SharedAccesses {
 
   /**
    * The access of a new stream: `own`, which was made of `held`, or that of earlier streams of the actor if they may
-   * read on. Throws `overloaded`. Each access that it returns is passed to `leave` at the end of the stream.
+   * read on and the log has told them of all that is stored. null: the memory budget has no room for it. Each access
+   * that it returns is passed to `leave` at the end of the stream.
    */
-  take(own: ReaderAccess, held: readonly HeldGrant[], nowMs: number): ReaderAccess {
+  take(own: ReaderAccess, held: readonly HeldGrant[], nowMs: number): ReaderAccess | null {
     if (own.isWhole) return own;
     const shared = this.#newest.get(own.actorId);
-    shared?.learnStored(held);
-    const access = shared === undefined || shared.fault(nowMs) !== null ? own : shared;
-    if (access === own) own.holdIn(this.#memory);
+    const isSame = shared?.fault(nowMs) === null && shared.knows(held);
+    const access = isSame ? shared : own;
+    if (access === own && !own.holdIn(this.#memory)) return null;
     this.#newest.set(own.actorId, access);
     this.#users.set(access, (this.#users.get(access) ?? 0) + 1);
     return access;

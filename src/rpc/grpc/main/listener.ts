@@ -71,6 +71,8 @@ export async function openGrpcListener(parts: GrpcListenerParts, host: string, p
 const threads = new Set<Thread>();
 process.on('exit', () => {
   for (const thread of threads) thread.closeAtExit();
+  const endMs = performance.now() + limits.grpcExitMs;
+  for (const thread of threads) thread.waitUntilClosed(endMs - performance.now());
 });
 
 interface SharedWithWorker {
@@ -137,10 +139,14 @@ class Thread {
     await this.#terminate();
   }
 
-  /** Blocks, since nothing that the worker posts arrives while the process exits. */
+  /** Leaves out the frames that wait: what writes them may be what failed. */
   closeAtExit(): void {
-    this.post({ command: 'close', graceMs: 0 });
-    Atomics.wait(new Int32Array(this.#shared.closed), 0, 0, limits.grpcExitMs);
+    this.#worker.postMessage({ command: 'close', graceMs: 0 } satisfies WorkerCommand);
+  }
+
+  /** Blocks, since nothing that the worker posts arrives while the process exits. */
+  waitUntilClosed(ms: number): void {
+    Atomics.wait(new Int32Array(this.#shared.closed), 0, 0, Math.max(0, ms));
   }
 
   async #terminate(): Promise<void> {

@@ -13,6 +13,7 @@ import { Slab } from '../../../runtime/collections/slab.ts';
 import { collector, collectWhenIdle } from '../../../runtime/limits/idle-collection.ts';
 import { limits } from '../../../runtime/limits/limits.ts';
 import { MemoryBudget } from '../../../runtime/limits/memory-budget.ts';
+import { inodeOf, unsentBytes } from '../../http/kernel-buffers.ts';
 import type { TlsKeys } from '../../http/server.ts';
 import { addressOf, listenOn } from '../../listening.ts';
 import { Connections } from '../connections.ts';
@@ -145,8 +146,11 @@ async function close(graceMs: number): Promise<void> {
   const look = setInterval(() => {
     const nowMs = performance.now();
     if (connections.openCalls > 0) calledMs = nowMs;
-    // A client that is silent never ends its connection.
-    if (nowMs >= Math.min(lateMs, calledMs + limits.drainLingerMs)) connections.places.destroyAll();
+    if (nowMs >= lateMs) connections.places.destroyAll();
+    else if (nowMs >= calledMs + limits.drainLingerMs) {
+      calledMs = nowMs;
+      void endRead();
+    }
   }, drainLookMs);
   await closed;
   clearInterval(look);
@@ -161,6 +165,14 @@ async function close(graceMs: number): Promise<void> {
   Atomics.notify(shared, 0);
   writer.flush();
   post({ event: 'closed' });
+}
+
+/** A client that is silent never ends its connection. One that still reads keeps it: a reset would take the rest. */
+async function endRead(): Promise<void> {
+  const sockets = [...connections.places.sockets()].map((socket) => ({ socket, inode: inodeOf(socket) }));
+  const unsent = await unsentBytes(new Set(sockets.map(({ inode }) => inode)));
+  if (connections.openCalls > 0) return;
+  for (const { socket, inode } of sockets) if (!unsent.get(inode)) socket.destroy();
 }
 
 function listenerOf(keys: TlsKeys | null, take: (socket: Socket) => void): NetServer {

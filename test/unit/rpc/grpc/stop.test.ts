@@ -1,23 +1,34 @@
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
+import { create, toBinary } from '@bufbuild/protobuf';
 import { expect, onTestFinished, test } from 'vitest';
 import { MasterService } from '../../../../src/gen/svc/v1/masters_pb.ts';
 import { limits } from '../../../../src/runtime/limits/limits.ts';
-import { preface, settings } from '../../../support/attacks/http2-frames.ts';
+import {
+  callHeaders,
+  data,
+  endHeaders,
+  frame,
+  frameType,
+  grpcMessage,
+  preface,
+  settings,
+  windowUpdate,
+} from '../../../support/attacks/http2-frames.ts';
 import { callGrpc, grpcClient } from '../../../support/grpc-client.ts';
 import { watchHost } from '../../../support/host-watch.ts';
 import { bearer, type ListeningNode, masterId, startListeningNode } from '../../../support/listening-node.ts';
-import { openTextSocket } from '../../../support/raw-http.ts';
+import { openSocket, openTextSocket } from '../../../support/raw-http.ts';
 
 const callMs = 1_500;
 
-async function start(begun: () => void): Promise<ListeningNode> {
+async function start(begun: () => void, hash = 'answer', ms = callMs): Promise<ListeningNode> {
   const node = await startListeningNode({
     handlers: {
       'MasterService.AppendEvent': async () => {
         begun();
-        await delay(callMs);
-        return { hash: 'answer' };
+        await delay(ms);
+        return { hash };
       },
     },
   });
@@ -56,4 +67,39 @@ test('a call under way when the port closes gets its answer, however long others
   await node.grpc.close(limits.stopGraceMs);
   expect((await answered).message).toMatchObject({ hash: 'answer' });
   expect(performance.now() - fromMs).toBeLessThan(host.bound(callMs + 2_000));
+});
+
+test('a client that reads slowly gets the whole answer of a port that closes', async () => {
+  const bytes = 2 * 1024 * 1024;
+  const begun = Promise.withResolvers<void>();
+  const node = await start(begun.resolve, 'x'.repeat(bytes), 0);
+  const socket = openSocket(node.grpc.port);
+  onTestFinished(() => void socket.destroy());
+  const request = create(MasterService.method.appendEvent.input, { uuid: masterId, eventType: 'A', payload: '{}' });
+  socket.write(
+    Buffer.concat([
+      ...[preface, settings({ 4: 2 ** 31 - 1 }), windowUpdate(0, 2 ** 30)],
+      frame(frameType.headers, endHeaders, 1, callHeaders('/svc.v1.MasterService/AppendEvent', bearer)),
+      data(1, grpcMessage(toBinary(MasterService.method.appendEvent.input, request)), true),
+    ]),
+  );
+  await begun.promise;
+  const closed = node.grpc.close(limits.stopGraceMs);
+  // What a client sends to a connection that was closed is answered by a reset.
+  const pings = setInterval(() => socket.write(frame(frameType.ping, 0, 0, Buffer.alloc(8))), 100);
+  onTestFinished(() => clearInterval(pings));
+  const ended = new Promise((resolve) => socket.once('close', resolve));
+  await delay(3 * limits.drainLingerMs);
+  let received = 0;
+  socket.on('data', (part) => {
+    received += part.length;
+  });
+  socket.resume();
+  const host = watchHost();
+  const fromMs = performance.now();
+  await closed;
+  await ended;
+  expect(received).toBeGreaterThan(bytes);
+  // Nothing waits any more once the client has it all.
+  expect(performance.now() - fromMs).toBeLessThan(host.bound(3_000));
 });

@@ -65,7 +65,7 @@ async function untilClosed(socket: Socket): Promise<void> {
   await new Promise((resolve) => socket.once('close', resolve).resume());
 }
 /** Holds a part of the budget until it is disposed of. */
-function fill(kind: 'read' | 'answer', mebibytes: number): Disposable {
+function fill(kind: 'read' | 'answer' | 'stream', mebibytes: number): Disposable {
   memory.add(kind, mebibytes * MiB);
   return { [Symbol.dispose]: () => memory.release(kind, mebibytes * MiB) };
 }
@@ -155,6 +155,20 @@ test('a node that is nearly full ends the connection that holds most, and no oth
   expect(small.destroyed).toBe(false);
   aheadMs = limits.answerStallMs;
   await ended(small);
+});
+
+test('a node that is nearly full of what no connection holds gives clients of its HTTP port their usual time', async () => {
+  const socket = ask(getPage);
+  await holdsMoreThan(8);
+  using _filled = fill('stream', 40);
+  expect(memory.heldBytes()).toBeGreaterThan((3 * memory.maxBytes) / 4);
+  await delay(limits.answerSweepMs + 300);
+  aheadMs = limits.answerStallFullMs;
+  await delay(2 * limits.answerSweepMs);
+  expect(memory.heldBytes('answer')).toBeGreaterThan(8 * MiB);
+  // Unless the connections themselves fill most of the rest.
+  using _rest = fill('read', 10);
+  await ended(socket);
 });
 
 test('answers that are not read also end sooner once they fill three quarters of their half', async () => {

@@ -6,9 +6,12 @@ import { limits } from '../../../../src/runtime/limits/limits.ts';
 import { MemoryBudget } from '../../../../src/runtime/limits/memory-budget.ts';
 
 /** What the kernel tells of sockets, how often it was asked, and how long it takes to answer. */
-const kernel = vi.hoisted(() => ({ unsent: new Map<string, number>(), looks: 0, tookMs: 0 }));
+const kernel = vi.hoisted(() => ({ unsent: new Map<string, number>(), looks: 0, tookMs: 0, inodes: 0, isLinux: true }));
 vi.mock(import('../../../../src/rpc/http/kernel-buffers.ts'), () => ({
-  inodeOf: (descriptor) => `inode of ${descriptor}`,
+  inodeOf: (socket) => {
+    kernel.inodes += 1;
+    return kernel.isLinux ? `inode of ${(socket as unknown as AnsweredSocket)._handle.fd}` : '';
+  },
   async unsentBytes() {
     kernel.looks += 1;
     const unsent = new Map(kernel.unsent);
@@ -23,6 +26,7 @@ let nowMs = 0;
 let connections: HttpConnections;
 beforeEach(() => {
   vi.useFakeTimers();
+  Object.assign(kernel, { looks: 0, tookMs: 0, inodes: 0, isLinux: true });
   connections = new HttpConnections(new MemoryBudget(MiB), [], 100, () => nowMs);
 });
 afterEach(() => {
@@ -85,7 +89,6 @@ test('the kernel is asked every few seconds, and a client that takes nothing sti
 test('a slow reader keeps its connection although the kernel took bytes while a long look was under way', async () => {
   const socket = new AnsweredSocket(1, MiB);
   kernel.tookMs = 4_000;
-  kernel.looks = 0;
   while (kernel.looks === 0) await pass(limits.answerSweepMs);
   socket._handle.bytesWritten += MiB / 2;
   await pass(kernel.tookMs);
@@ -95,4 +98,24 @@ test('a slow reader keeps its connection although the kernel took bytes while a 
     await pass(10_000);
   }
   expect(socket.destroyed).toBe(false);
+});
+
+test('connections that close before the kernel is asked cost no question for their inodes', async () => {
+  await pass(limits.answerSweepMs);
+  new AnsweredSocket(1, MiB);
+  while (kernel.looks === 0) await pass(limits.answerSweepMs);
+  kernel.inodes = 0;
+  const sockets = Array.from({ length: 100 }, (_unused, at) => new AnsweredSocket(10 + at, MiB));
+  await pass(2 * limits.answerSweepMs);
+  for (const socket of sockets) socket.emit('close');
+  await pass(limits.answerUnreadLookMs);
+  expect([kernel.inodes, kernel.looks]).toEqual([0, 2]);
+});
+
+test('where the kernel tells nothing of a connection, it is asked once', async () => {
+  kernel.isLinux = false;
+  const sockets = [1, 2].map((fd) => new AnsweredSocket(fd, MiB));
+  await pass(12 * limits.answerUnreadLookMs);
+  expect([kernel.inodes, kernel.looks]).toEqual([2, 0]);
+  expect(sockets.some(({ destroyed }) => destroyed)).toBe(false);
 });

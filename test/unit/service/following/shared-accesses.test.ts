@@ -21,6 +21,15 @@ async function rigOf(options: ConstructorParameters<typeof FollowersRig>[0] = {}
   return rig;
 }
 
+/** The same over a store that shows events only while its tail is not blind. */
+async function rigWithTail(): Promise<{ readonly rig: FollowersRig; readonly tail: { isBlind: boolean } }> {
+  const tail = { isBlind: false };
+  const read = () => {
+    if (tail.isBlind) throw new Error('the store does not answer');
+  };
+  return { rig: await rigOf({ store: (inner) => beforeCalls(inner, { read }) }), tail };
+}
+
 async function streamsOf(rig: FollowersRig, count: number): Promise<RigStream[]> {
   const streams = Array.from({ length: count }, () => rig.followLedger(delegate));
   await rig.settle();
@@ -103,17 +112,9 @@ describe('the streams of a delegate of many masters', () => {
   });
 
   test('all end if what is stored shows to one of them that a grant has ended', async () => {
-    // The tail does not get to see the revocation.
-    let isHidden = false;
-    const store = (inner: LedgerStore) =>
-      beforeCalls(inner, {
-        read: () => {
-          if (isHidden) throw new Error('the store does not answer');
-        },
-      });
-    const rig = await rigOf({ store });
+    const { rig, tail } = await rigWithTail();
     const streams = await streamsOf(rig, 3);
-    isHidden = true;
+    tail.isBlind = true;
     await rig.commit(revoke({ masterId: otherId(7) }));
     await rig.settle();
     for (const { error } of streams) expect(error).toBeNull();
@@ -130,5 +131,82 @@ describe('the streams of a delegate of many masters', () => {
     await rig.pass(10 * secondMs);
     // With the grant of the ledger itself.
     expect(cells).toBe(masters + 1);
+  });
+
+  test('are compared with what is stored less and less often while the store fails, and again once it answers', async () => {
+    let cells = 0;
+    let isBroken = false;
+    const store = (inner: LedgerStore) =>
+      beforeCalls(inner, {
+        read: () => {
+          if (isBroken) throw new Error('the store does not answer');
+        },
+        cell: () => {
+          cells += 1;
+          if (isBroken) throw new Error('the store does not answer');
+        },
+      });
+    const rig = await rigOf({ store });
+    const streams = await streamsOf(rig, 2);
+    cells = 0;
+    isBroken = true;
+    await rig.pass(4 * secondMs);
+    // After 1 s, and 1 s and 2 s later.
+    const asked = cells;
+    expect(asked).toBeGreaterThanOrEqual(2);
+    await rig.pass(60 * secondMs);
+    expect(cells).toBeLessThanOrEqual(3 * asked);
+    isBroken = false;
+    cells = 0;
+    await rig.pass(70 * secondMs);
+    expect(cells).toBeGreaterThanOrEqual(masters + 1);
+    expect(streams.map(({ error }) => error)).toEqual([null, null]);
+  });
+
+  test('go on if their actor is granted one more master while something else fills the budget', async () => {
+    const rig = await rigOf({ memory: budgetOf(2 * masters) });
+    const streams = await streamsOf(rig, 2);
+    const { maxBytes } = rig.memory;
+    const otherBytes = maxBytes - rig.memory.heldBytes();
+    rig.memory.add('request', otherBytes);
+    const { seq } = await rig.commit(createOther(masters), grantOther(masters), append({ masterId: otherId(masters) }));
+    await rig.settle();
+    for (const { shown, error } of streams) expect([shown, error]).toEqual([['caughtUp', seq - 2, seq - 1, seq], null]);
+    expect(held(rig)).toBe(masters + 1);
+    rig.memory.release('request', otherBytes);
+  });
+
+  test('end by a revocation although the grant was given anew before the node read of it', async () => {
+    const { rig, tail } = await rigWithTail();
+    const streams = await streamsOf(rig, 2);
+    tail.isBlind = true;
+    const again = { access: 'read', masterId: otherId(7), linkId: uuid(0x3000) } as const;
+    const { seq } = await rig.commit(revoke({ masterId: otherId(7) }), grant(again));
+    const later = rig.followLedger(delegate, { afterSeq: BigInt(seq) });
+    await rig.settle();
+    expect(held(rig)).toBe(2 * masters);
+    tail.isBlind = false;
+    await rig.pass(secondMs);
+    for (const { error } of streams) expect(error?.code).toBe('permission_denied');
+    const added = await rig.commit(append({ masterId: otherId(7) }));
+    await rig.settle();
+    expect([later.shown, later.error]).toEqual([['caughtUp', added.seq], null]);
+    await streamsOf(rig, 1);
+    expect(held(rig)).toBe(masters);
+  });
+
+  test('say when to come back if they are overloaded', async () => {
+    const rig = await rigOf({ memory: budgetOf(masters) });
+    const streams = await streamsOf(rig, 1);
+    await rig.commit(grant({ access: 'read', delegateActorId: stranger, linkId: uuid(0x2000) }));
+    rig.followLedger(stranger);
+    await rig.settle();
+    await rig.pass(secondMs);
+    const again = await streamsOf(rig, 1);
+    const details = { bound: 'MEMORY_BUDGET_MIB', retry_after_ms: expect.any(Number) };
+    for (const { error } of [...streams, ...again]) {
+      expect(error).toMatchObject({ code: 'overloaded', details });
+      expect(error?.message).not.toContain('written');
+    }
   });
 });
