@@ -19,7 +19,7 @@ import { mergedPage } from './merged-page.ts';
 import { enrolKey, keyStatus, preferKey } from './signing-keys.ts';
 
 export function actorService(identities: Identities, revoke: RevokeKey) {
-  /** `walk`: of a call that only reads. A change takes no place of long reads: a key must be revoked in any case. */
+  /** `walk`: see `Identities.load`. */
   const known = async (actorId: string, walk?: Walk): Promise<ActorRecord> => {
     const actor = await identities.load(checkUuid('actor_id', actorId), walk);
     if (actor === null) throw notFound('actor', 'actor_id');
@@ -29,7 +29,9 @@ export function actorService(identities: Identities, revoke: RevokeKey) {
   /** The actor, if the caller may change its keys. Throws `not_found` or `permission_denied`. */
   const keyHolder = async (actorId: string, call: Call): Promise<ActorRecord> => {
     const caller = callerOf(call);
-    const actor = await known(actorId);
+    // Who may change the keys takes no place of long reads: a key must be revoked in any case.
+    const walk = identities.isKnownHolder(caller.actorId, actorId) ? undefined : call.walk;
+    const actor = await known(actorId, walk);
     if ([actor.actorId, actor.entity?.ownerActorId].includes(caller.actorId)) return actor;
     throw new LedgerError(
       'permission_denied',

@@ -54,8 +54,10 @@ export class Identities implements Pick<SigningKeys, 'fresh' | 'read'> {
   /** Large records are apart: anybody may read them, and they must not take the places of those who sign. */
   readonly #small = new WeightedMap<string, Cached>(smallMaxBytes);
   readonly #large = new WeightedMap<string, Cached>(largeMaxBytes);
-  /** Characters of large records, by actor. */
-  readonly #largeChars = new RecentMap<string, number>(rememberedMax);
+  /** Of large records, by actor: their characters, and the owner, which never changes. */
+  readonly #largeActors = new RecentMap<string, { readonly chars: number; readonly owner: string | null }>(
+    rememberedMax,
+  );
   /** Reads of actors that were not cached, so that their size is not known before they end. */
   readonly #sizing = new Map<string, Promise<unknown>>();
   /** Reads of large records that have not begun yet. */
@@ -78,7 +80,7 @@ export class Identities implements Pick<SigningKeys, 'fresh' | 'read'> {
   async load(actorId: string, walk?: Walk): Promise<ActorRecord | null> {
     const sizing = walk === undefined ? undefined : this.#sizing.get(actorId);
     if (sizing !== undefined) await sizing;
-    const chars = this.#largeChars.get(actorId);
+    const chars = this.#largeActors.get(actorId)?.chars;
     if (chars === undefined) return walk === undefined ? this.#read(actorId) : this.#size(actorId);
     if (walk === undefined) return this.#readLarge(actorId, chars);
     const read = () => this.#readWhenFree(actorId, chars);
@@ -86,11 +88,11 @@ export class Identities implements Pick<SigningKeys, 'fresh' | 'read'> {
   }
 
   /**
-   * The actor as it is stored, for one who asks for something that the cached actor lacks, perhaps in vain: a large
-   * record is read within the event loop budget.
+   * The actor as it is stored, for one who asks for something that the cached actor lacks, perhaps in vain, or for
+   * another actor than the caller: a large record is read within the event loop budget.
    */
   async reload(actorId: string): Promise<ActorRecord | null> {
-    const chars = this.#largeChars.get(actorId);
+    const chars = this.#largeActors.get(actorId)?.chars;
     return chars === undefined ? this.#read(actorId) : this.#readWhenFree(actorId, chars);
   }
 
@@ -156,17 +158,27 @@ export class Identities implements Pick<SigningKeys, 'fresh' | 'read'> {
     return this.#fresh(actorId)?.held.value;
   }
 
-  /** Whether the actor was found lately. It may have changed since. */
-  wasFound(actorId: string): boolean {
-    return this.#cached(actorId) !== undefined || this.#largeChars.get(actorId) !== undefined;
+  /** Whether the actor is in memory. It may have changed since. */
+  isCached(actorId: string): boolean {
+    return this.#cached(actorId) !== undefined;
+  }
+
+  /** Whether this is the actor itself, or known to be the owner of an entity with a large record. */
+  isKnownHolder(callerId: string, actorId: string): boolean {
+    return callerId === actorId || callerId === this.#largeActors.get(actorId)?.owner;
   }
 
   /** The actor as it was at most a second before the call. null if there is none. */
   async recent(actorId: string): Promise<ActorRecord | null> {
     const fresh = this.#fresh(actorId);
     if (fresh !== undefined) return fresh.held.value;
-    const hasKeys = this.#largeChars.get(actorId) !== undefined || this.#cached(actorId)?.keys.size;
+    const hasKeys = this.#largeActors.get(actorId) !== undefined || this.#cached(actorId)?.keys.size;
     return hasKeys ? this.#refresh(actorId) : this.load(actorId);
+  }
+
+  /** The same of an actor that a call names beside its caller: a large record is read within the event loop budget. */
+  async recentOther(actorId: string): Promise<ActorRecord | null> {
+    return this.known(actorId) ?? this.reload(actorId);
   }
 
   /** Reads an actor that is known to have keys. Concurrent callers share one read. */
@@ -268,7 +280,7 @@ export class Identities implements Pick<SigningKeys, 'fresh' | 'read'> {
     const { value: actor, chars } = held;
     const { actorId } = actor;
     const isLarge = chars >= largeChars;
-    if (isLarge) this.#largeChars.set(actorId, chars);
+    if (isLarge) this.#largeActors.set(actorId, { chars, owner: actor.entity?.ownerActorId ?? null });
     const known = this.#cached(actorId);
     // A slow read must not replace the result of a later read, or of a change made here.
     if (known !== undefined && known.order > order) return;

@@ -167,12 +167,12 @@ export class Delegations {
    */
   async #checkDelegate(call: Call, ledgerId: string, field: string, actorId: string): Promise<void> {
     if (actorId === callerOf(call).actorId) throw invalidField(field, 'another actor than the caller');
-    const delegate = await this.#identities.recent(actorId);
+    const delegate = await this.#identities.recentOther(actorId);
     if (delegate === null) throw notFound('actor', field);
     refuseOtherWorld(callerOf(call).world, delegate.world, field);
     const ledger = await this.#reading.ledgerFacts(ledgerId);
     for (const party of ledger === null ? [] : parties(ledger)) {
-      refuseOtherWorld((await this.#identities.recent(party))?.world ?? null, delegate.world, field);
+      refuseOtherWorld((await this.#identities.recentOther(party))?.world ?? null, delegate.world, field);
     }
   }
 

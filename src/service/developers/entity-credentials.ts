@@ -61,7 +61,7 @@ export function storedCredentials(
     },
     onRevoked: (tell) => void listeners.push(tell),
     byEntityHeaders: async (actorId, actorType, unknown) => {
-      if (!identities.wasFound(actorId)) unknown.admitUnknown();
+      if (!identities.isCached(actorId)) unknown.admitUnknown();
       const actor = await identities.recent(actorId);
       if (actor?.entity == null || actor.entity.actorType !== actorType) {
         throw new LedgerError(

@@ -91,7 +91,7 @@ export function entityService(
         request.ownerActorId === undefined ? null : checkUuid('owner_actor_id', request.ownerActorId);
       const publicKey = request.publicKey ?? null;
       if (publicKey !== null) checkPublicKey(publicKey);
-      if (ownerActorId !== null && (await identities.recent(ownerActorId)) === null)
+      if (ownerActorId !== null && (await identities.recentOther(ownerActorId)) === null)
         throw notFound('actor', 'owner_actor_id');
       const entity: EntityRecord = {
         entityId: call.newId(),

@@ -48,7 +48,7 @@ export function engagementService(
       const purpose = checkLabel('purpose', request.purpose);
       if (counterpartyActorId === caller.actorId)
         throw invalidField('counterparty_actor_id', 'another actor than the caller');
-      const counterparty = await identities.recent(counterpartyActorId);
+      const counterparty = await identities.recentOther(counterpartyActorId);
       if (counterparty === null) throw notFound('actor', 'counterparty_actor_id');
       refuseOtherWorld(caller.world, counterparty.world, 'counterparty_actor_id');
       const ledgerId = call.newId();

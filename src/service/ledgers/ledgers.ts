@@ -47,7 +47,7 @@ export function ledgerService(
         supplier: checkIfGiven(checkUuid, 'supplier_organization_id', request.supplierOrganizationId),
       };
       const { buyer, supplier, counterpartyField } = checkSides(request, caller);
-      const counterparty = await identities.recent(buyer === caller.actorId ? supplier : buyer);
+      const counterparty = await identities.recentOther(buyer === caller.actorId ? supplier : buyer);
       if (counterparty === null) throw notFound('actor', counterpartyField);
       refuseOtherWorld(caller.world, counterparty.world, counterpartyField);
       const ledgerId = call.newId();

@@ -1,4 +1,6 @@
 import { names } from '../../../src/domain/event/projection.ts';
+import { ledgerFoldVersion } from '../../../src/domain/ledger/ledger-state.ts';
+import { masterFoldVersion } from '../../../src/domain/ledger/master-state.ts';
 
 /** The ledger of one damage, one batch: 0 GENESIS, 1 opening, 2 master, 3 … 12 its notes, 13 a grant. */
 export interface RowScene {
@@ -198,7 +200,7 @@ export const rowDamages: readonly RowDamage[] = [
       `a state that says ${text(state)}`,
       'snapshot',
       'owner, fold_version, seq, hash, state, saved_at',
-      ({ ledgerId }) => [ledgerId, 1, 9, hash, state, 1],
+      ({ ledgerId }) => [ledgerId, ledgerFoldVersion, 9, hash, state, 1],
       { found: ['wrong_snapshot'] },
     ),
   ),
@@ -206,7 +208,7 @@ export const rowDamages: readonly RowDamage[] = [
     'of a master, at a place that it has not',
     'snapshot',
     'owner, fold_version, seq, hash, state, saved_at',
-    ({ masterId }) => [masterId, 1, 1, hash, '{}', 1],
+    ({ masterId }) => [masterId, masterFoldVersion, 1, hash, '{}', 1],
     { found: ['wrong_snapshot'] },
   ),
   ...column('record', 'value', 'kind = ? AND id = ?', actorKey, [null, ...garbage], ['damaged_row']),

@@ -70,13 +70,13 @@ async function storing(actors: readonly ActorRecord[], isNew = false) {
   const resolver = resolverService(identities, {} as Authority, {} as LogIdentity, false);
   const service = actorService(identities, async () => {});
   const developers = developerService(shared, identities, {} as KeyCache, changeMutex());
-  const called = async <T>(handle: (call: Call) => Promise<T>) => {
+  const called = async <T>(handle: (call: Call) => Promise<T>, callerId = uuid(1)) => {
     const memory = new MemoryBudget(64 * 1024 * 1024);
     const { signal } = new AbortController();
     const walk = new Walk({ places, memory }, 'caller', signal);
     const headers = new Map<string, string>();
     const setHeader = (name: string, value: string) => headers.set(name, value);
-    const caller = { actorId: uuid(1) };
+    const caller = { actorId: callerId };
     const answer = await handle({ walk, setHeader, caller, now: nowMs, signal, newId: randomUUID } as unknown as Call);
     const heldPlaces = places.held;
     const heldBytes = memory.heldBytes();
@@ -119,7 +119,11 @@ async function storing(actors: readonly ActorRecord[], isNew = false) {
     developer: () => called((call) => developers.getDeveloper(requested({}), call)),
     enrol: () => called((call) => service.enrollActorKey(requested({ publicKey: newKeyPair().publicKey }), call)),
     prefer: () => called((call) => service.preferActorKey(requested({ kid: 'key-999' }), call)),
-    revoke: () => called((call) => service.revokeActorKey(requested({ kid: 'key-999' }), call)),
+    revoke: (callerId = uuid(1)) =>
+      called((call) => service.revokeActorKey(requested({ kid: 'key-999' }), call), callerId),
+    /** Of a caller who may not. */
+    revokeOfOther: () =>
+      called((call) => service.revokeActorKey(requested({ kid: 'key-999' }), call).catch(() => {}), uuid(77)),
   };
 }
 
@@ -167,10 +171,9 @@ describe('the cache of actors', () => {
     expect(cached(small)).toEqual(Array(10_000).fill(true));
   });
 
-  test('knows that a large actor was found, though others have taken its place', async () => {
+  test('lets go of large actors, who are then unknown to it', async () => {
     const { identities } = await storing(numbered(20, 1_000));
-    expect([identities.known(uuid(1)), identities.wasFound(uuid(1))]).toEqual([undefined, true]);
-    expect(identities.wasFound(uuid(21))).toBe(false);
+    expect([identities.isCached(uuid(1)), identities.isCached(uuid(20))]).toEqual([false, true]);
   });
 
   test('counts the answers that are kept with an actor, and what is encoded of them', async () => {
@@ -258,6 +261,25 @@ describe('a large actor', () => {
   test('costs those who change its keys no place', async () => {
     const { enrol, prefer, revoke } = await storing([actorWith(999, uuid(1), 100)]);
     for (const change of [enrol, prefer, revoke]) expect(await change()).toMatchObject({ heldPlaces: 0, calls: 0 });
+  });
+
+  test('of an entity costs its owner no place, and whoever else names it the price of a read', async () => {
+    const entity = { entityId: uuid(1), actorType: 'MACHINE', ownerActorId: uuid(2) } as NonNullable<
+      ActorRecord['entity']
+    >;
+    const { revoke, revokeOfOther } = await storing([{ ...actorWith(999, uuid(1), 100), entity }]);
+    expect(await revoke(uuid(2))).toMatchObject({ heldPlaces: 0, calls: 0 });
+    expect(await revokeOfOther()).toMatchObject({ heldPlaces: 1, calls: 2 });
+  });
+
+  test('that is named beside the caller waits for the event loop budget', async () => {
+    const others = Array.from({ length: 20 }, (_, n) => actorWith(1_000, uuid(n + 2)));
+    const { identities, readsNow } = await storing([actorWith(1_000), ...others]);
+    await setImmediate();
+    eventLoopBudget.use(0, 1024 * 1024);
+    const other = identities.recentOther(uuid(1));
+    expect(readsNow()).toBe(0);
+    expect((await other)?.keys).toHaveLength(1_000);
   });
 
   test('that a node does not know yet is read once by all that ask at once, and then with a place', async () => {
