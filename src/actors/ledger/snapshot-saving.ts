@@ -45,6 +45,7 @@ export class SnapshotSaving {
       const storeIt = (made: Snapshot) => store.saveSnapshot(this.#owner, made);
       await saves.run(this.#owner, { snapshot, store: storeIt, beginBefore });
       this.#stored = Math.max(this.#stored, place);
+      this.#saved = Math.max(this.#saved, place);
     } catch {
       // Without the snapshot the next replay is only longer.
       if (this.#saved === place) this.#saved = this.#stored;

@@ -129,7 +129,7 @@ export function changingCollection<T>(store: RecordStore, rules: CollectionRules
       order: ChangeOrder = 'in turn',
     ): Promise<T | null> => {
       const isFirst = order === 'first';
-      const options = { signal: signal ?? undefined, isUnbounded: isFirst };
+      const options = { signal: signal ?? undefined, isUnbounded: isFirst || signal === null };
       const run = async (): Promise<T | null> => {
         for (;;) {
           const held = await values.get(id);

@@ -149,6 +149,7 @@ export class Sender {
     for (const ledger of [...queue.ledgers.values()].reverse()) {
       if (beyond <= 0) return;
       const count = Math.min(beyond, ledger.waiting.length);
+      if (count === 0) continue;
       this.#giveBack(ledger, count);
       beyond -= count;
       queue.hasMore = true;

@@ -66,7 +66,7 @@ const writer = new FrameWriter(
 );
 const drainLookMs = 10;
 /** If the process grows by this, an idle worker stops for some 80 ms, at most once in 30 s. */
-const processGrowthBytes = 64 * 1024 * 1024;
+const processGrowthBytes = 48 * 1024 * 1024;
 const calls = new Slab<WorkerCall>();
 const nothing = Buffer.alloc(0);
 
