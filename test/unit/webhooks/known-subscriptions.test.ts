@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest';
 import type { BackgroundLimiter } from '../../../src/runtime/background-limiter.ts';
 import { type SubscriptionRecord, subscriptionsIn } from '../../../src/service/webhooks/subscription-record.ts';
-import type { FindPage, LookupName, RecordStore } from '../../../src/store/record-store.ts';
-import { TooManyDeleted } from '../../../src/store/record-store.ts';
+import { type FindPage, type LookupName, type RecordStore, TooManyDeleted } from '../../../src/store/record-store.ts';
 import { KnownSubscriptions } from '../../../src/webhooks/tail/known-subscriptions.ts';
 import { SubscriptionIndex } from '../../../src/webhooks/tail/subscription-index.ts';
 import { ManualClock, settled } from '../../support/clock.ts';

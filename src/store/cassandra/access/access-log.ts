@@ -119,12 +119,12 @@ export class CassandraAccessLog implements AccessLog {
     signal: AbortSignal | undefined,
   ): Promise<{ readonly span: Ids | null; readonly skip: number }> {
     const cql = descending ? COUNT_DOWN : COUNT_UP;
-    let { from, end } = span;
+    let rest = span;
     let left = skip;
     let second = { atMs: Number.NaN, left };
     for (;;) {
       signal?.throwIfAborted();
-      const rows = await this.#read(cql, key, { from, end }, countedAtOnce, { pageRows: countedAtOnce });
+      const rows = await this.#read(cql, key, rest, countedAtOnce, { pageRows: countedAtOnce });
       for (const row of rows) {
         const ms = timeOf(row);
         const count = numberOf(row, 'count') ?? 0;
@@ -141,8 +141,7 @@ export class CassandraAccessLog implements AccessLog {
       }
       const last = rows.at(-1);
       if (last === undefined || rows.length < countedAtOnce) return { span: null, skip: left };
-      if (descending) end = idOf(last);
-      else from = behind(last);
+      rest = behind(rest, last, descending);
     }
   }
 
@@ -152,14 +151,15 @@ export class CassandraAccessLog implements AccessLog {
    */
   async *#texts(
     key: readonly unknown[],
-    { from, end }: Ids,
+    span: Ids,
     descending: boolean,
     signal: AbortSignal | undefined,
   ): AsyncGenerator<string[]> {
+    let rest = span;
     const cql = descending ? DOWN : UP;
     for (;;) {
       signal?.throwIfAborted();
-      const rows = await this.#read(cql, key, { from, end }, blocksAtOnce + 1);
+      const rows = await this.#read(cql, key, rest, blocksAtOnce + 1);
       const last = rows.at(-1);
       if (last === undefined || rows.length <= blocksAtOnce) {
         yield textsOf(rows);
@@ -169,16 +169,16 @@ export class CassandraAccessLog implements AccessLog {
       if (lastMs === null) {
         // Damaged ids have no order in time.
         yield textsOf(rows);
-        if (descending) end = idOf(last);
-        else from = behind(last);
+        rest = behind(rest, last, descending);
         continue;
       }
       // More blocks of the last one's second may follow.
       const second = idsBetween(secondOf(lastMs), secondOf(lastMs) + blockSpanMs);
       const before = rows.filter((row) => (descending ? idOf(row) >= second.end : idOf(row) < second.from));
       yield textsOf(before.length > 0 ? before : await this.#read(cql, key, second, intMax));
-      if (descending) end = before.length > 0 ? second.end : second.from;
-      else from = before.length > 0 ? second.from : second.end;
+      const [near, far] = descending ? [second.end, second.from] : [second.from, second.end];
+      const at = before.length > 0 ? near : far;
+      rest = descending ? { ...rest, end: at } : { ...rest, from: at };
     }
   }
 
@@ -237,9 +237,9 @@ function idOf(row: Row): string {
   return textOf(row, 'first_id') ?? '';
 }
 
-/** No id is between that of the row and this one. */
-function behind(row: Row): string {
-  return `${idOf(row)}\0`;
+/** What is left of these behind a row, in the direction of reading. No id is between one and itself with a NUL. */
+function behind(ids: Ids, row: Row, descending: boolean): Ids {
+  return descending ? { ...ids, end: idOf(row) } : { ...ids, from: `${idOf(row)}\0` };
 }
 
 /** When a block begins. null: its id is damaged. */

@@ -263,7 +263,7 @@ describe('a large actor', () => {
     for (const change of [enrol, prefer, revoke]) expect(await change()).toMatchObject({ heldPlaces: 0, calls: 0 });
   });
 
-  test('of an entity costs its owner no place, and whoever else names it the price of a read', async () => {
+  test('of an entity costs its owner no place, and others who name it the price of a read', async () => {
     const entity = { entityId: uuid(1), actorType: 'device', ownerActorId: uuid(2) } as const;
     const { revoke, revokeOfOther } = await storing([{ ...actorWith(999, uuid(1), 100), entity }]);
     expect(await revoke(uuid(2))).toMatchObject({ heldPlaces: 0, calls: 0 });
