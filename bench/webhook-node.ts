@@ -64,7 +64,7 @@ export async function openWebhookNode() {
   const { privateKey } = generateKeyPairSync('ed25519');
   const directory = new Directory({
     store: stores.ledgers,
-    keys: { fresh: () => undefined, read: async () => new Map(), withEnds: (keys) => keys },
+    keys: { fresh: () => undefined, read: async () => new Map(), withEnds: (_actorId, keys) => keys },
     authority: () => ({
       keyId: 'svc:authority#key-1',
       sign: (digest) => sign(null, digest, privateKey).toString('base64'),

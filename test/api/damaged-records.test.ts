@@ -31,6 +31,8 @@ const damages: readonly (readonly [string, (text: string) => string])[] = [
 ];
 let parties: readonly Party[] = [];
 let actor: Party;
+/** Its supplier has signed the one event of its master. The record of that supplier is damaged. */
+let signed: { readonly order: Order; readonly eventId: string };
 const unreadableHead = 'a head that cannot be read';
 /** What damage makes of the newest row and the head of a ledger of four events. undefined: the row is gone. */
 const logDamages: Readonly<Record<string, (row: string, head: string) => readonly [string | undefined, string]>> = {
@@ -49,6 +51,9 @@ beforeAll(async () => {
     await using honest = await runNode({ dataDir });
     parties = await Promise.all(damages.map(() => newParty(honest.base)));
     actor = await newParty(honest.base);
+    const order = await newOrder(honest.base);
+    const appended = await append(await newMaster(order), order.supplier, 'NOTE', {});
+    signed = { order, eventId: appended.text('event_id') };
     const first = await newOrder(honest.base, { keyed: false });
     for (const what of Object.keys(logDamages)) {
       const order = await otherOrder(first);
@@ -67,7 +72,8 @@ beforeAll(async () => {
   };
   for (const [at, [, damage]] of damages.entries())
     await change(tables.records, recordKey('api_key', apiKeyHash(parties[at]?.apiKey ?? '')), damage);
-  await change(tables.records, recordKey('actor', actor.actorId), (text) => text.replace('"keys":[', '"keys":{"a":['));
+  for (const { actorId } of [actor, signed.order.supplier])
+    await change(tables.records, recordKey('actor', actorId), (text) => text.replace('"keys":[', '"keys":{"a":['));
   for (const [what, damage] of Object.entries(logDamages)) {
     const key = ledgerKey(damagedLedgers.get(what)?.order.ledgerId ?? '');
     const head = tables.heads.getEntry(key);
@@ -114,6 +120,15 @@ test.each(damages.map(([what], at) => [what, at] as const))(
 test('a damaged actor is answered as internal, never as not_found', async () => {
   const resolved = await rest(node.base, 'GET', `/v1/resolve/${actor.svcId}`, {});
   expect([resolved.status, resolved.code]).toEqual([500, 'internal']);
+});
+
+test('events of a signer whose record is damaged are read, with the damage in integrity', async () => {
+  const { order, eventId } = signed;
+  const page = await rest(node.base, 'GET', `/v1/ledgers/${order.ledgerId}/events?verify=signatures`, order.buyer);
+  const detail = 'the stored record of the actor that signed is damaged';
+  const issues = expect.arrayContaining([{ event_id: eventId, type: 'invalid_actor_sig', detail }]);
+  expect(page).toMatchObject({ status: 200, body: { integrity: { verified: false, issues } } });
+  expect(page.rows('events').map((event) => event.id)).toContain(eventId);
 });
 
 test.each(Object.keys(logDamages))(

@@ -82,7 +82,7 @@ const authority: AuthoritySigner = {
   keyId: 'svc:authority#key-1',
   sign: (digest) => Buffer.from(digest).toString('base64'),
 };
-const noKeys: SigningKeys = { fresh: () => new Map(), read: async () => new Map(), withEnds: (keys) => keys };
+const noKeys: SigningKeys = { fresh: () => new Map(), read: async () => new Map(), withEnds: (_actorId, keys) => keys };
 
 /** A node as it is when it has no fault: the real actors, store adapter and placement, over simulated wires. */
 export class SimulatedNode {

@@ -140,7 +140,7 @@ class TestKeys implements SigningKeys {
     return keys;
   }
 
-  withEnds(keys: ActorKeys): ActorKeys {
+  withEnds(_actorId: string, keys: ActorKeys): ActorKeys {
     return keys;
   }
 

@@ -62,7 +62,7 @@ export async function readForBatch(
   // if the actor has left memory meanwhile.
   const keysOf = (actorId: string): ActorKeys | undefined => {
     const held = freshKeys(keys, actorId, signers.get(actorId)) ?? known?.get(actorId);
-    return held === undefined ? undefined : keys.withEnds(held);
+    return held === undefined ? undefined : keys.withEnds(actorId, held);
   };
   return { now, masters, commands, keys: keysOf };
 }

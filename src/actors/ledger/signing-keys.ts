@@ -17,5 +17,5 @@ export type ActorKeys = ReadonlyMap<string, KeyLife>;
 export interface SigningKeys {
   fresh(actorId: string): ActorKeys | undefined;
   read(actorId: string): Promise<ActorKeys>;
-  withEnds(keys: ActorKeys): ActorKeys;
+  withEnds(actorId: string, keys: ActorKeys): ActorKeys;
 }

@@ -35,7 +35,7 @@ export interface Grant {
 /** The part of a grant that decides access. A follower keeps this part, and not `permissions`, which may be large. */
 export type GrantTerms = Pick<Grant, 'role' | 'access' | 'expiresAt'>;
 
-export function grantTerms({ role, access, expiresAt }: Grant): GrantTerms {
+export function grantTerms({ role, access, expiresAt }: GrantTerms): GrantTerms {
   return { role, access, expiresAt };
 }
 
@@ -43,8 +43,7 @@ export function grantTerms({ role, access, expiresAt }: Grant): GrantTerms {
 export type FoldedGrant = Pick<Grant, 'linkId' | 'delegateActorId' | 'role' | 'access' | 'grantedAt' | 'expiresAt'>;
 
 export function foldedGrant(granted: LedgerEvent): FoldedGrant {
-  const { linkId, delegateActorId, role, access, grantedAt, expiresAt } = grantOf(granted);
-  return { linkId, delegateActorId, role, access, grantedAt, expiresAt };
+  return foldedGrantOf(payloadOf(granted));
 }
 
 /** The role of a grant that was asked for by its access (POST …/access). */
@@ -73,17 +72,32 @@ interface GrantedPayload {
 }
 
 export function grantOf(granted: LedgerEvent): Grant {
-  const payload = JSON.parse(granted.payload) as GrantedPayload;
+  const payload = payloadOf(granted);
+  // The order of the fields is that of stored cells.
+  const { linkId, delegateActorId, role, ...terms } = foldedGrantOf(payload);
+  return {
+    linkId,
+    delegateActorId,
+    role,
+    permissions: canonicalJson(payload.permissions),
+    ...terms,
+    grantedByActorId: granted.actorId ?? '',
+    eventId: granted.id,
+  };
+}
+
+function payloadOf(granted: LedgerEvent): GrantedPayload {
+  return JSON.parse(granted.payload) as GrantedPayload;
+}
+
+function foldedGrantOf(payload: GrantedPayload): FoldedGrant {
   return {
     linkId: payload.link_id,
     delegateActorId: payload.delegate_actor_id,
     role: payload.role,
-    permissions: canonicalJson(payload.permissions),
     access: grantAccess(payload.role, payload.permissions),
     grantedAt: payload.granted_at,
     expiresAt: payload.expires_at === undefined ? null : isoOf(payload.expires_at),
-    grantedByActorId: granted.actorId ?? '',
-    eventId: granted.id,
   };
 }
 

@@ -1,6 +1,6 @@
 import type { CommandKey, LedgerEvent } from './event.ts';
 import { type LedgerFacts, ledgerFacts, masterFacts } from './facts.ts';
-import { type Grant, type GrantScope, type GrantTerms, grantOf, grantTerms } from './grant.ts';
+import { foldedGrant, type Grant, type GrantScope, type GrantTerms, grantOf, grantTerms } from './grant.ts';
 import { delegationOfType } from './service-events.ts';
 
 /**
@@ -124,7 +124,7 @@ export function actorGrantChange(event: LedgerEvent): ActorGrantChange | null {
   const delegation = delegationOf(event);
   if (delegation === null) return null;
   const { scope, objectId, isGrant } = delegation;
-  const grant = isGrant ? grantTerms(grantOf(event)) : null;
+  const grant = isGrant ? grantTerms(foldedGrant(event)) : null;
   return { scope, objectId, delegateActorId: payloadText(event, 'delegate_actor_id'), grant };
 }
 

@@ -16,7 +16,8 @@ interface Ending {
 export class KeyEndings implements SigningKeys {
   readonly #keys: Pick<SigningKeys, 'fresh' | 'read'>;
   readonly #clock: Pick<Clock, 'after'>;
-  readonly #endings = new Set<Ending>();
+  /** By actor: whoever ends many keys costs the events of others nothing. */
+  readonly #endings = new Map<string, Set<Ending>>();
 
   constructor(keys: Pick<SigningKeys, 'fresh' | 'read'>, clock: Pick<Clock, 'after'>) {
     this.#keys = keys;
@@ -35,22 +36,25 @@ export class KeyEndings implements SigningKeys {
    * Runs `store`, which stores the end of a key. The end counts also while `store` runs, and after it unless it has
    * certainly failed: as long as keys that were read before it was stored may be used.
    */
-  async during<T>(kid: string, revokedAt: string, store: () => Promise<T>): Promise<T> {
-    const ending = { kid, revokedAt };
-    this.#endings.add(ending);
+  async during<T>(actorId: string, ending: Ending, store: () => Promise<T>): Promise<T> {
+    const endings = this.#endings.get(actorId) ?? new Set();
+    this.#endings.set(actorId, endings.add(ending));
+    const forget = () => {
+      if (endings.delete(ending) && endings.size === 0) this.#endings.delete(actorId);
+    };
     try {
       const stored = await store();
-      this.#clock.after(actorFreshMs + 1, () => this.#endings.delete(ending));
+      this.#clock.after(actorFreshMs + 1, forget);
       return stored;
     } catch (error) {
-      if (error instanceof LedgerError && error.code !== 'outcome_unknown') this.#endings.delete(ending);
+      if (error instanceof LedgerError && error.code !== 'outcome_unknown') forget();
       throw error;
     }
   }
 
-  withEnds(keys: ActorKeys): ActorKeys {
+  withEnds(actorId: string, keys: ActorKeys): ActorKeys {
     let ended: Map<string, KeyLife> | null = null;
-    for (const { kid, revokedAt } of this.#endings) {
+    for (const { kid, revokedAt } of this.#endings.get(actorId) ?? []) {
       const life = (ended ?? keys).get(kid);
       if (life === undefined || (life.revokedAt !== null && life.revokedAt <= revokedAt)) continue;
       ended ??= new Map(keys);

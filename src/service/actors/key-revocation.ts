@@ -36,7 +36,9 @@ export function keyRevocation(identities: Identities, endings: KeyEndings, clock
     const revokedAtMs = endsAt(askedMs, 1);
     const end = (actor: ActorRecord): ActorRecord =>
       isRevokedSince(actor, kid, askedMs) ? actor : revokeKey(actor, kid, reason, revokedAtMs);
-    return endings.during(kid, isoTime(revokedAtMs), () => identities.update(actorId, end, signal, 'first'));
+    return endings.during(actorId, { kid, revokedAt: isoTime(revokedAtMs) }, () =>
+      identities.update(actorId, end, signal, 'first'),
+    );
   };
 
   /**

@@ -2,6 +2,7 @@ import type { LedgerEvent } from '../../domain/event/event.ts';
 import type { IntegrityIssue } from '../../domain/event/integrity.ts';
 import { checkSignatureForm, parseKid, sigDigest } from '../../domain/keys/signature.ts';
 import { mapConcurrently } from '../../runtime/collections/map-concurrently.ts';
+import { UnreadableRecord } from '../../store/unreadable-record.ts';
 import type { Identities } from '../actors/identities.ts';
 import type { Authority } from '../authority/authority.ts';
 import type { VerifySignature } from '../signatures/verifying-threads.ts';
@@ -32,7 +33,11 @@ export function sealCheck(authority: Authority, identities: Identities, verify: 
     const wrong = (detail: string): IntegrityIssue => ({ eventId: event.id, type: 'invalid_actor_sig', detail });
     const kid = event.signingKeyId === null ? null : parseKid(event.signingKeyId);
     if (kid === null || kid.actorId !== event.actorId) return wrong('the signing key is none of the actor that signed');
-    const key = await identities.key(kid.actorId, event.signingKeyId ?? '');
+    const key = await identities.key(kid.actorId, event.signingKeyId ?? '').catch((error: unknown) => {
+      if (error instanceof UnreadableRecord) return error;
+      throw error;
+    });
+    if (key instanceof UnreadableRecord) return wrong('the stored record of the actor that signed is damaged');
     if (key === undefined) return wrong('the signing key is not known');
     if (event.createdAt < key.validFrom || (key.revokedAt !== null && event.createdAt >= key.revokedAt)) {
       return wrong('the signing key was not valid at the time of the event');

@@ -30,7 +30,7 @@ async function appendWhile(meanwhile: () => Promise<void>): Promise<string> {
 
 /** Ends the key at the next millisecond. */
 async function end(): Promise<void> {
-  await endings.during(kid, new Date(world.clock.now() + 1).toISOString(), async () => {});
+  await endings.during(supplier, { kid, revokedAt: new Date(world.clock.now() + 1).toISOString() }, async () => {});
   await world.clock.advance(1);
 }
 
@@ -52,7 +52,7 @@ test('an end counts for a batch whose keys were read before it, though the actor
 
 test('an end that was stored is remembered as long as keys from before it may be used, and no longer', async () => {
   await end();
-  const isEnded = () => endings.withEnds(active).get(kid)?.revokedAt !== null;
+  const isEnded = () => endings.withEnds(supplier, active).get(kid)?.revokedAt !== null;
   await world.clock.advance(999);
   expect(isEnded()).toBe(true);
   await world.clock.advance(2);
