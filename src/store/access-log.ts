@@ -46,6 +46,13 @@ export interface AccessPage {
  * need not sort. Such a store also keeps an event whose id is lower than that of an event appended before, but may show
  * this event among the later ones.
  */
+/** Who reads a page of an access history. */
+export interface AccessReading {
+  readonly signal: AbortSignal;
+  /** Called with how many events and blocks of events were looked at, shown or not. */
+  examined(count: number): void;
+}
+
 export interface AccessLog {
   /**
    * Resolves when the events are durable and every later `list` finds them. Throws LedgerError `unavailable` if all,
@@ -53,8 +60,8 @@ export interface AccessLog {
    * RangeError if the events are not in the order of their ids, or an id is not a UUIDv7.
    */
   append(events: readonly AccessEvent[]): Promise<void>;
-  /** Returns a page of the actor's history. Stops reading and throws the signal's reason once the signal is aborted. */
-  list(actorId: string, page: AccessPage, signal?: AbortSignal): Promise<AccessEvent[]>;
+  /** Returns a page of the actor's history. Stops reading and throws the signal's reason once it is aborted. */
+  list(actorId: string, page: AccessPage, reading?: AccessReading): Promise<AccessEvent[]>;
   /**
    * Removes events from before `before` (milliseconds since 1970), never later ones. Some of them may stay for up to 15
    * days, a sixth of the 90 that they are kept. Returns how many windows of time were dropped (their length is the

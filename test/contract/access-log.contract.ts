@@ -97,6 +97,21 @@ export function accessLogContract(name: string, factory: AccessLogFactory): void
       expect(await list(actorId)).toEqual(events);
     });
 
+    test('a page tells its reader what it looked at, also what it passes over', async () => {
+      const actorId = randomUUID();
+      await log.append(Array.from({ length: 100 }, () => event({ actorId })));
+      let examined = 0;
+      const reading = {
+        signal: new AbortController().signal,
+        examined(count: number) {
+          examined += count;
+        },
+      };
+      expect(await log.list(actorId, { ...everything, limit: 1, offset: 98 }, reading)).toHaveLength(1);
+      // An event is looked at, or the block that it is in.
+      expect(examined).toBeGreaterThan(1);
+    });
+
     test('an actor sees its own events only, also those of a shared ledger', async () => {
       const [mine, theirs, ledgerId] = [randomUUID(), randomUUID(), randomUUID()];
       const events = Array.from({ length: 200 }, (_, at) => event({ actorId: at % 2 === 0 ? mine : theirs, ledgerId }));

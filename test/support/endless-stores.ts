@@ -191,11 +191,11 @@ export function endlessRecords(onAsk: OnAsk): RecordStore {
 /** An access log that looks for ever, until its signal ends. */
 export function endlessAccesses(onAsk: OnAsk): AccessLog {
   const log: Partial<AccessLog> = {
-    list: async (_actor, _page, signal) => {
+    list: async (_actor, _page, reading) => {
       for (;;) {
         onAsk('page');
         await new Promise((resolve) => void setImmediate(resolve));
-        signal?.throwIfAborted();
+        reading?.signal.throwIfAborted();
       }
     },
   };

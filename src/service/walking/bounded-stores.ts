@@ -46,9 +46,16 @@ export function boundedRecords(walk: Walk, store: Pick<RecordStore, 'find'>) {
 }
 
 export function boundedAccesses(walk: Walk, log: AccessLog, actorId: string, page: AccessPage): Promise<AccessEvent[]> {
+  let examined = 0;
+  const reading = {
+    signal: walk.signal,
+    examined(count: number) {
+      examined += count;
+    },
+  };
   return walk.readPage(
-    () => log.list(actorId, page, walk.signal),
-    (events) => ({ count: events.length, chars: events.length * accessChars }),
+    () => log.list(actorId, page, reading),
+    () => ({ count: examined, chars: examined * accessChars }),
   );
 }
 

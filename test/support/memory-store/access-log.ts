@@ -1,4 +1,10 @@
-import { type AccessEvent, type AccessLog, type AccessPage, accessTime } from '../../../src/store/access-log.ts';
+import {
+  type AccessEvent,
+  type AccessLog,
+  type AccessPage,
+  type AccessReading,
+  accessTime,
+} from '../../../src/store/access-log.ts';
 import { checkAccessOrder } from '../../../src/store/write-checks.ts';
 import { partOf } from './pages.ts';
 
@@ -26,11 +32,16 @@ export class MemoryAccessLog implements AccessLog {
     }
   }
 
-  async list(actorId: string, { ledgerId, since, ...page }: AccessPage): Promise<AccessEvent[]> {
+  async list(
+    actorId: string,
+    { ledgerId, since, ...page }: AccessPage,
+    reading?: AccessReading,
+  ): Promise<AccessEvent[]> {
     await Promise.resolve();
     const shown = [...(this.#data.get(actorId)?.values() ?? [])]
       .filter((event) => ledgerId === null || event.ledgerId === ledgerId)
       .sort((a, b) => (a.id < b.id ? -1 : 1));
+    reading?.examined(shown.length);
     return partOf(shown, { ...page, startsAt: ({ id }) => accessTime(id) >= since });
   }
 

@@ -1,5 +1,5 @@
 import { UUID_V7_RANDOM_BYTES, UUID_V7_TIME_MAX, uuidV7, uuidV7Time } from '../../../domain/values/uuid.ts';
-import { type AccessEvent, type AccessLog, type AccessPage, accessTime } from '../../access-log.ts';
+import { type AccessEvent, type AccessLog, type AccessPage, type AccessReading, accessTime } from '../../access-log.ts';
 import { checkAccessOrder } from '../../write-checks.ts';
 import { accessHour, accessHourMs, keyText } from '../keys.ts';
 import { keptFromHourFact, keptFromHourIn } from '../schema/fact-values.ts';
@@ -77,7 +77,7 @@ export class CassandraAccessLog implements AccessLog {
     await this.#session.write(blocks.flatMap(blockStatements));
   }
 
-  async list(actorId: string, page: AccessPage, signal?: AbortSignal): Promise<AccessEvent[]> {
+  async list(actorId: string, page: AccessPage, reading?: AccessReading): Promise<AccessEvent[]> {
     const { ledgerId, since, limit, descending } = page;
     if (limit <= 0) return [];
     const keptFrom = keptFromHourIn(await this.#facts.get(keptFromHourFact), this.#now());
@@ -86,23 +86,26 @@ export class CassandraAccessLog implements AccessLog {
     const found: AccessEvent[] = [];
     let skip = page.offset;
     for await (const hour of this.#hours(actorId, from, descending)) {
-      signal?.throwIfAborted();
+      reading?.signal.throwIfAborted();
       const key = [keyText(actorId), hour, ledger];
       const hourMs = hour * accessHourMs;
       let span = idsBetween(Math.max(hourMs, secondOf(since)), hourMs + accessHourMs);
       // Only the first hour may hold events before `since`.
       if (skip > 0 && hourMs >= since) {
-        const rest = await this.#skip(key, span, skip, descending, signal);
+        const rest = await this.#skip(key, span, skip, descending, reading);
         skip = rest.skip;
         if (rest.span === null) continue;
         span = rest.span;
       }
-      for await (const texts of this.#texts(key, span, descending, signal))
+      for await (const texts of this.#texts(key, span, descending, reading)) {
+        reading?.examined(texts.length);
         for (const event of eventsInOrder(actorId, texts, descending)) {
+          reading?.examined(1);
           if (accessTime(event.id) < since) continue;
           if (skip > 0) skip -= 1;
           else if (found.push(event) === limit) return found;
         }
+      }
     }
     return found;
   }
@@ -116,15 +119,16 @@ export class CassandraAccessLog implements AccessLog {
     span: Ids,
     skip: number,
     descending: boolean,
-    signal: AbortSignal | undefined,
+    reading: AccessReading | undefined,
   ): Promise<{ readonly span: Ids | null; readonly skip: number }> {
     const cql = descending ? COUNT_DOWN : COUNT_UP;
     let rest = span;
     let left = skip;
     let second = { atMs: Number.NaN, left };
     for (;;) {
-      signal?.throwIfAborted();
+      reading?.signal.throwIfAborted();
       const rows = await this.#read(cql, key, rest, countedAtOnce, { pageRows: countedAtOnce });
+      reading?.examined(rows.length);
       for (const row of rows) {
         const ms = timeOf(row);
         const count = numberOf(row, 'count') ?? 0;
@@ -153,12 +157,12 @@ export class CassandraAccessLog implements AccessLog {
     key: readonly unknown[],
     span: Ids,
     descending: boolean,
-    signal: AbortSignal | undefined,
+    reading: AccessReading | undefined,
   ): AsyncGenerator<string[]> {
     let rest = span;
     const cql = descending ? DOWN : UP;
     for (;;) {
-      signal?.throwIfAborted();
+      reading?.signal.throwIfAborted();
       const rows = await this.#read(cql, key, rest, blocksAtOnce + 1);
       const last = rows.at(-1);
       if (last === undefined || rows.length <= blocksAtOnce) {

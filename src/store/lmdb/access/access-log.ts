@@ -1,5 +1,5 @@
 import { uuidBytes } from '../../../domain/values/uuid.ts';
-import { type AccessEvent, type AccessLog, type AccessPage, accessTime } from '../../access-log.ts';
+import { type AccessEvent, type AccessLog, type AccessPage, type AccessReading, accessTime } from '../../access-log.ts';
 import { decodeOrPassOver } from '../../unreadable-record.ts';
 import { checkAccessOrder } from '../../write-checks.ts';
 import type { Commits } from '../commits.ts';
@@ -47,19 +47,22 @@ export class LmdbAccessLog implements AccessLog {
     );
   }
 
-  async list(actorId: string, page: AccessPage, signal?: AbortSignal): Promise<AccessEvent[]> {
+  async list(actorId: string, page: AccessPage, reading?: AccessReading): Promise<AccessEvent[]> {
     const found: AccessEvent[] = [];
     let skip = page.offset;
     const tables = this.#windows.tables();
     for (const table of page.descending ? tables : tables.reverse()) {
-      for await (const { key, whole } of this.#blocksIn(table, actorId, page, signal)) {
+      for await (const { key, whole } of this.#blocksIn(table, actorId, page, reading?.signal)) {
         if (found.length === page.limit) return found;
+        reading?.examined(1);
         const count = countOfBlockKey(key);
         if (whole && skip >= count) {
           skip -= count;
           continue;
         }
-        const shown = readBlock(table, actorId, page, key).filter(({ id }) => whole || accessTime(id) >= page.since);
+        const events = readBlock(table, actorId, page, key);
+        reading?.examined(events.length);
+        const shown = events.filter(({ id }) => whole || accessTime(id) >= page.since);
         if (page.descending) shown.reverse();
         found.push(...shown.slice(skip, skip + page.limit - found.length));
         skip = Math.max(0, skip - shown.length);

@@ -9,7 +9,7 @@ import { blocksFor } from '../../../support/access-blocks.ts';
 /** The first hours of 1970 hold all events of the actor. */
 function history(hours = 1) {
   const blocks: Row[] = [];
-  let [reads, blocksRead] = [0, 0];
+  let [reads, blocksRead, rowsRead, examined] = [0, 0, 0, 0];
   const session: CqlSession = {
     async read({ cql, params }): Promise<Row[]> {
       if (cql.includes('FROM fact')) return [];
@@ -19,6 +19,7 @@ function history(hours = 1) {
       }
       const rows = blocksFor({ cql, params }, blocks);
       reads += 1;
+      rowsRead += rows.length;
       if (cql.includes('events FROM')) blocksRead += rows.length;
       return rows;
     },
@@ -35,20 +36,26 @@ function history(hours = 1) {
     const fields = { apiKeyId: null, ledgerId: null, method: 'GET', path: '/', responseStatus: 200 };
     return { id: uuidV7(ms, Buffer.alloc(10, ms % 251)), actorId: 'a', ...fields, requestId: String(ms) };
   };
+  const reading = {
+    signal: new AbortController().signal,
+    examined(count: number) {
+      examined += count;
+    },
+  };
   const page = async (offset: number, limit: number, descending: boolean, since = 0) => {
-    const events = await log.list('a', { ledgerId: null, since, limit, offset, descending });
+    const events = await log.list('a', { ledgerId: null, since, limit, offset, descending }, reading);
     return events.map(({ requestId }) => Number(requestId));
   };
   /** Since the last call of this. */
   const seen = () => {
-    const counted = { reads, blocksRead };
-    [reads, blocksRead] = [0, 0];
+    const counted = { reads, blocksRead, rowsRead, examined };
+    [reads, blocksRead, rowsRead, examined] = [0, 0, 0, 0];
     return counted;
   };
   return { append: (times: readonly number[]) => log.append(times.map(eventAt)), page, seen };
 }
 
-test('a page of an hour with many blocks is right, and reads few of them', async () => {
+test('a page of an hour with many blocks is right, reads few of them, and tells what it looked at', async () => {
   const { append, page, seen } = history();
   const times: number[] = [];
   // Some blocks begin before the end of a second, of ten seconds, of a minute, and would end after it.
@@ -61,9 +68,11 @@ test('a page of an hour with many blocks is right, and reads few of them', async
       [true, times.toReversed()],
     ] as const) {
       expect(await page(offset, 40, descending)).toEqual(sorted.slice(offset, offset + 40));
-      const { reads, blocksRead } = seen();
+      const { reads, blocksRead, rowsRead, examined } = seen();
       expect(blocksRead).toBeLessThan(2 * 257);
       expect(reads).toBeLessThan(4);
+      expect(examined).toBeGreaterThanOrEqual(rowsRead);
+      expect(examined).toBeLessThan(rowsRead + 2 * 257 * 3);
     }
   }
   const since = 1_234_567;
