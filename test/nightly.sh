@@ -8,7 +8,7 @@ on_cluster=(
   none
   pipelining 'pipelining of events' 'pipelining of entities' 'unread answers'
   'grpc reflection' 'grpc unfinished' 'grpc unfinished with keys' 'grpc untaken' 'grpc details'
-  'reads filtered' 'reads verified' 'reads abandoned' 'reads large'
+  'reads filtered' 'reads verified' 'reads abandoned' 'reads large' 'silent internal connections'
 )
 
 run env TEST_NIGHTLY=1 REQUIRE_BACKENDS=1 vitest run
@@ -18,7 +18,7 @@ run npm run test:generators
 run npm run test:schemathesis
 run npm run soak -- --rest-s 60
 run npm run soak -- --heap-mib 256 --p99-ms 1000
-run npm run soak -- --tls --minutes 2
+run npm run soak -- --tls --minutes 2 --heap-mib 256
 run npm run soak -- --cluster --minutes 5 --appends 50 "${on_cluster[@]/#/--attack=}"
 run npm run campaign -- --faults 60 --acknowledged 30000
 

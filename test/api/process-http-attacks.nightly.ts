@@ -91,7 +91,7 @@ describe('a node in production mode with its own settings', () => {
     },
   );
 
-  test('60 connections with four unread pages each end within 30 s', async () => {
+  test.each([1, 4])('60 connections with unread pages, %i on each, end within 30 s', async (pages) => {
     const { page } = target;
     const begun = performance.now();
     const times = await Promise.all(
@@ -99,10 +99,11 @@ describe('a node in production mode with its own settings', () => {
         const socket = connect(target.httpPort, target.host).on('error', () => {});
         socket.pause();
         socket.write(
-          `GET ${page?.path} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${page?.apiKey}\r\n\r\n`.repeat(4),
+          `GET ${page?.path} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${page?.apiKey}\r\n\r\n`.repeat(pages),
         );
-        // A socket that is never read from hears of its end by a write that fails.
-        const asking = setInterval(() => socket.write('x'), 250);
+        // A socket that is never read from hears of its end by a write that fails. Before a request, empty lines mean
+        // nothing.
+        const asking = setInterval(() => socket.write('\r\n'), 250);
         await new Promise((resolve) => socket.once('close', resolve));
         clearInterval(asking);
         return performance.now() - begun;

@@ -6,6 +6,8 @@ export default defineConfig({
   test: {
     include: ['test/docker/*.docker.ts', 'test/contract/cassandra-*.test.ts', 'test/contract/redis-leases.test.ts'],
     globalSetup: ['test/support/backends/global-setup.ts'],
+    // As in the ordinary run: Node loads the modules itself, as it does for the service.
+    experimental: { viteModuleRunner: false },
     // Here nothing is skipped.
     env: { REQUIRE_BACKENDS: '1' },
     // One after the other: several Cassandras at once are more than a small machine has memory for.

@@ -84,7 +84,8 @@ function byReader(
   };
 }
 
-const registerHead = 'POST /v1/developer/register HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n';
+const registerPath = '/v1/developer/register';
+const registerHead = `POST ${registerPath} HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n`;
 
 /** Those that speak TLS, or whose connections end before they would. */
 export const overTls: readonly string[] = [
@@ -119,7 +120,11 @@ export const attacks: Readonly<Record<string, Attack>> = {
     signal.removeEventListener('abort', end);
     return isOpen ? 1 : 0;
   }),
-  'bodies without end': repeated('bytes', ({ http }) => hugeBody(http, registerHead, 2 ** 26)),
+  'bodies without end': async (target, ...how) => {
+    const { status } = await fetch(`${target.base}${registerPath}`, { method: 'POST', body: '{}' });
+    if (status === 404) throw new Error(`There is no ${registerPath}`);
+    return repeated('bytes', ({ http }) => hugeBody(http, registerHead, 2 ** 26))(target, ...how);
+  },
   'silent internal connections': async ({ opsBase }, signal, connections, begun) => {
     begun();
     return { count: await internalConnections(opsBase, signal, connections), unit: 'connections' };
