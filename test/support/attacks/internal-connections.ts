@@ -19,8 +19,8 @@ async function probe(opsBase: string): Promise<void> {
 }
 
 /**
- * Connections to the internal port with nothing, half a request or half a TLS handshake, on 16 sockets each and from eight addresses. Others
- * are answered before and meanwhile. Resolves to how many began.
+ * Connections to the internal port with nothing, half a request or half a TLS handshake, on 16 sockets each and from
+ * eight addresses. Others are answered before and meanwhile. Resolves to how many began.
  */
 export async function run(opsBase: string, signal: AbortSignal, connections: number): Promise<number> {
   await probe(opsBase);

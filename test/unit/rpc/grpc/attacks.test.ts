@@ -16,7 +16,13 @@ import { callHeaders, data, endHeaders, frame, frameType, grpcMessage } from '..
 import { resetFirstStreams, resetStreamsOverTls } from '../../../support/attacks/reset-streams.ts';
 import { ownCertificate } from '../../../support/certificate.ts';
 import { callGrpc, grpcClient, infoIn } from '../../../support/grpc-client.ts';
-import { bearer, type ListeningNode, listeningNodeForTests, otherKey, startListeningNode } from '../../../support/listening-node.ts';
+import {
+  bearer,
+  type ListeningNode,
+  listeningNodeForTests,
+  otherKey,
+  startListeningNode,
+} from '../../../support/listening-node.ts';
 import { isNightly } from '../../../support/nightly.ts';
 import { sampleMost } from '../../../support/raw-http.ts';
 
