@@ -23,7 +23,7 @@ const readOnlyMs = 30_000;
 /**
  * Runs an embedded node until `signals` ask for a stop, or until its disk has failed. A node that is stopped while it
  * starts stops once it has started. Resolves with the exit code: 0 after a clean stop, 1 if the node does not start,
- * `diskFailed`.
+ * `writeFailed`.
  */
 export async function serve(env: Environment, signals: StopSignals): Promise<number> {
   const redact = redaction(secretsIn(env));
@@ -39,7 +39,7 @@ export async function serve(env: Environment, signals: StopSignals): Promise<num
     setHeapFlags();
     collectWhenIdle();
     node = await startEmbedded(config, log, (error) => {
-      code = exitCodes.diskFailed;
+      code = exitCodes.writeFailed;
       signals.exitCode = code;
       process.stderr.write(redact(`ledger-trust: the disk failed, so the node stops: ${error.message}\n`));
       setTimeout(signals.stop, readOnlyMs).unref();

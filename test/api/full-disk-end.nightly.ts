@@ -60,7 +60,7 @@ test('a node with a full disk refuses appends over gRPC and in streams too, and 
 
   expect((await append(master, order.buyer, 'NOTED', {})).status).toBe(503);
   const { code, stderr } = await node.ended;
-  expect(code).toBe(exitCodes.diskFailed);
+  expect(code).toBe(exitCodes.writeFailed);
   expect(stderr).toContain('ledger-trust: the disk failed, so the node stops: ');
   const tookMs = performance.now() - failedAt;
   expect(tookMs).toBeGreaterThan(25_000);

@@ -49,7 +49,7 @@ test('a node with a full disk refuses writes with 503 or 504, serves reads, and 
   expect(await (await fetch(`${node.opsBase}/metrics`)).text()).toContain('\nsvc_store_writable 0\n');
 
   const { code, stdout, stderr } = await node.terminate();
-  expect(code).toBe(exitCodes.diskFailed);
+  expect(code).toBe(exitCodes.writeFailed);
   const errors = stdout.split('\n').filter((line) => line.includes('"level":"error"') && line.includes('DATA_DIR'));
   expect(errors.map((line) => JSON.parse(line).msg)).toEqual([
     expect.stringMatching(/^a write to the disk failed.*free space.*start the node again/),

@@ -10,6 +10,6 @@ export const exitCodes = {
   input: 66,
   /** Only of verifying: the check broke off, for example because the resolver does not answer. */
   unavailable: 69,
-  /** Only of a node: it stopped because a write to its disk failed. */
-  diskFailed: 74,
+  /** A write failed: of a node to its disk, which it stopped for; of a command to its output. */
+  writeFailed: 74,
 } as const;

@@ -1,14 +1,18 @@
 import { once } from 'node:events';
 import { createRequire } from 'node:module';
 import { styleText } from 'node:util';
-import type { Terminal } from './terminal.ts';
+import { exitCodes } from './exit-codes.ts';
+import { reasonOf, type Terminal } from './terminal.ts';
 
 export function processTerminal(): Terminal {
   // A reader that closes stdout early (`| head`) is no failure. The exit code stays: it may be a result.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') process.exit();
-    throw error;
+    process.stderr.write(`The output cannot be written: ${reasonOf(error)}.\n`);
+    process.exit(exitCodes.writeFailed);
   });
+  // What cannot be told changes no result.
+  process.stderr.on('error', () => {});
   return {
     env: process.env,
     now: Date.now,

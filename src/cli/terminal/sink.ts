@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { createWriteStream } from 'node:fs';
 import { rename, rm } from 'node:fs/promises';
@@ -17,22 +18,23 @@ export function stdoutSink(terminal: Terminal): Sink {
   return { write: (line) => terminal.print(`${line}\n`), keep: async () => {}, [Symbol.asyncDispose]: async () => {} };
 }
 
-/** Writes to a temporary file and renames it when it is complete. Throws CliError if a file cannot be written. */
+/** Writes to a temporary file beside `path` and renames it when it is complete. Throws CliError if a file cannot be written. */
 export async function fileSink(path: string): Promise<Sink> {
-  const part = `${path}.part`;
-  const file = createWriteStream(part, { mode: 0o600, flush: true });
-  await once(file, 'open').catch(failed(part));
+  // A name that nobody else has, so that two commands for one path do not write into one file, nor follow a link.
+  const part = `${path}.${randomUUID()}.part`;
+  const file = createWriteStream(part, { flags: 'wx', mode: 0o600, flush: true });
+  await once(file, 'open').catch(failed(path));
   // A failed write is reported with the next line, because nothing waits for it in between.
   file.on('error', () => {});
   let kept = false;
   return {
     write: async (line) => {
-      if (file.errored !== null) throw notWritten(part, file.errored);
-      if (!file.write(`${line}\n`)) await once(file, 'drain').catch(failed(part));
+      if (file.errored !== null) throw notWritten(path, file.errored);
+      if (!file.write(`${line}\n`)) await once(file, 'drain').catch(failed(path));
     },
     keep: async () => {
       file.end();
-      await finished(file).catch(failed(part));
+      await finished(file).catch(failed(path));
       await rename(part, path).catch(failed(path));
       kept = true;
     },

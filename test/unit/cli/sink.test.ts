@@ -1,7 +1,7 @@
-import { existsSync, symlinkSync } from 'node:fs';
+import fs, { readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { fileSink } from '../../../src/cli/terminal/sink.ts';
 import { CliError } from '../../../src/cli/terminal/terminal.ts';
 import { suiteDir } from '../../support/running-node.ts';
@@ -10,19 +10,44 @@ const dir = suiteDir();
 
 test('a full disk fails an export with a sentence and leaves no file', async () => {
   const path = join(dir, 'export.json');
-  symlinkSync('/dev/full', `${path}.part`);
-  const sink = await fileSink(path);
-  // The first line is taken; the write fails when nobody waits for one.
-  await expect(
-    (async () => {
-      for (let line = 0; line < 1_000; line++) {
-        await sink.write(`line ${line}`);
-        await setImmediate();
-      }
-    })(),
-  ).rejects.toThrow(new CliError(`${path}.part cannot be written: the disk is full.`));
-  await expect(sink.keep()).rejects.toThrow(CliError);
-  await sink[Symbol.asyncDispose]();
-  expect(existsSync(`${path}.part`)).toBe(false);
-  expect(existsSync(path)).toBe(false);
+  const full = Object.assign(new Error('no space left'), { code: 'ENOSPC' });
+  const write = vi.spyOn(fs, 'write').mockImplementation((...args: unknown[]) => {
+    (args.at(-1) as (error: Error) => void)(full);
+  });
+  try {
+    const sink = await fileSink(path);
+    // The first line is taken; the write fails when nobody waits for one.
+    await expect(
+      (async () => {
+        for (let line = 0; line < 1_000; line++) {
+          await sink.write(`line ${line}`);
+          await setImmediate();
+        }
+      })(),
+    ).rejects.toThrow(new CliError(`${path} cannot be written: the disk is full.`));
+    await expect(sink.keep()).rejects.toThrow(CliError);
+    await sink[Symbol.asyncDispose]();
+  } finally {
+    write.mockRestore();
+  }
+  expect(readdirSync(dir).filter((name) => name.startsWith('export.json'))).toEqual([]);
+});
+
+test('two commands that write to one path each write a whole file, which only the owner may read', async () => {
+  const path = join(dir, 'twice.jsonl');
+  // What a killed command, or somebody else, has left.
+  const other = join(dir, 'other');
+  writeFileSync(other, 'of somebody else');
+  symlinkSync(other, `${path}.part`);
+  await using first = await fileSink(path);
+  await first.write('first 1');
+  await using second = await fileSink(path);
+  await second.write('second 1');
+  await first.write('first 2');
+  await first.keep();
+  expect(readFileSync(path, 'utf8')).toBe('first 1\nfirst 2\n');
+  await second.keep();
+  expect(readFileSync(path, 'utf8')).toBe('second 1\n');
+  expect(statSync(path).mode & 0o777).toBe(0o600);
+  expect(readFileSync(other, 'utf8')).toBe('of somebody else');
 });

@@ -1,0 +1,27 @@
+import { spawnSync } from 'node:child_process';
+import { closeSync, openSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { exitCodes } from '../../../src/cli/terminal/exit-codes.ts';
+
+const program = join(import.meta.dirname, '../../../cluster/cli.ts');
+
+/** A run of the program whose stdout or stderr is a full disk. */
+function runFull(full: 'stdout' | 'stderr', ...args: readonly string[]) {
+  const device = openSync('/dev/full', 'w');
+  try {
+    const [stdout, stderr] = full === 'stdout' ? ([device, 'pipe'] as const) : (['pipe', device] as const);
+    return spawnSync(process.execPath, [program, ...args], { stdio: ['ignore', stdout, stderr], encoding: 'utf8' });
+  } finally {
+    closeSync(device);
+  }
+}
+
+test('a command whose output cannot be written ends with a sentence and 74, never with what means invalid', () => {
+  const { status, stderr } = runFull('stdout', '--version');
+  expect([status, stderr]).toEqual([exitCodes.writeFailed, 'The output cannot be written: the disk is full.\n']);
+});
+
+test('a command whose errors cannot be written keeps its exit code', () => {
+  expect(runFull('stderr', 'verify', '/no/such/file').status).toBe(exitCodes.input);
+});
