@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { names } from '../../src/domain/event/projection.ts';
 import { injectedFields } from '../../src/domain/event/service-events.ts';
 import { canonicalJson } from '../../src/domain/json/canonical.ts';
 import { actorCollection } from '../../src/service/actors/actor-record.ts';
@@ -133,16 +134,34 @@ await describeOnCassandra('cluster verify of a keyspace with every kind of damag
     expect([...misdated.keys()]).toEqual(['ledger_event', 'cell', 'line', 'ledger', 'snapshot']);
   });
 
+  function eventsOf(source: Parameters<typeof readEventPage>[2]) {
+    const query = checkEventQuery({} as Parameters<typeof checkEventQuery>[0]);
+    const walked = boundedLedgers(unboundedWalk(), stores.ledgers);
+    return readEventPage(walked, async () => [], source, query);
+  }
+
+  test('leaves every master readable: its events, or issues instead of them', async () => {
+    const wrong: unknown[] = [];
+    for (const [n, { name }] of rowDamages.entries()) {
+      const { ledgerId, masterId } = idsOf(n);
+      const scopes = [names.masterEvents(masterId)];
+      try {
+        const { events, issues } = await eventsOf({ ledgerId, scopes, kind: 'master' });
+        if (events.length + issues.length === 0) wrong.push({ name });
+      } catch (error) {
+        wrong.push({ name, error });
+      }
+    }
+    expect(wrong).toEqual([]);
+  });
+
   test('leaves every ledger readable: damage of a log is reported as issues', async () => {
     const wrong: unknown[] = [];
     for (const [n, { name, reads }] of rowDamages.entries()) {
       const { ledgerId } = idsOf(n);
       try {
         const facts = await new LedgerReading(stores.ledgers, Date.now).ledgerFacts(ledgerId);
-        const source = { ledgerId, scopes: null, kind: 'ledger' } as const;
-        const query = checkEventQuery({} as Parameters<typeof checkEventQuery>[0]);
-        const walked = boundedLedgers(unboundedWalk(), stores.ledgers);
-        const { issues } = await readEventPage(walked, async () => [], source, query);
+        const { issues } = await eventsOf({ ledgerId, scopes: null, kind: 'ledger' });
         const got = facts === null ? 'nothing' : issues.length > 0 ? 'issues' : 'whole';
         if (got !== reads) wrong.push({ name, reads, got, issues });
       } catch (error) {
