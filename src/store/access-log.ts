@@ -38,6 +38,13 @@ export interface AccessPage {
   readonly descending: boolean;
 }
 
+/** Who reads a page of an access history. */
+export interface AccessReading {
+  readonly signal: AbortSignal;
+  /** Called with how many events and blocks of events were looked at, shown or not. */
+  examined(count: number): void;
+}
+
 /**
  * The calls of each actor, kept for a limited time. Events are written in bulk after the answers and seldom read. So
  * the cost of an append depends on its own events only, not on the stored ones, and expiry drops whole windows of time.
@@ -46,13 +53,6 @@ export interface AccessPage {
  * need not sort. Such a store also keeps an event whose id is lower than that of an event appended before, but may show
  * this event among the later ones.
  */
-/** Who reads a page of an access history. */
-export interface AccessReading {
-  readonly signal: AbortSignal;
-  /** Called with how many events and blocks of events were looked at, shown or not. */
-  examined(count: number): void;
-}
-
 export interface AccessLog {
   /**
    * Resolves when the events are durable and every later `list` finds them. Throws LedgerError `unavailable` if all,

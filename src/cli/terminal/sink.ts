@@ -18,7 +18,7 @@ export function stdoutSink(terminal: Terminal): Sink {
   return { write: (line) => terminal.print(`${line}\n`), keep: async () => {}, [Symbol.asyncDispose]: async () => {} };
 }
 
-/** Writes to a temporary file beside `path` and renames it when it is complete. Throws CliError if a file cannot be written. */
+/** Writes to a temporary file and renames it when it is complete. Throws CliError if a file cannot be written. */
 export async function fileSink(path: string): Promise<Sink> {
   // A name that nobody else has, so that two commands for one path do not write into one file, nor follow a link.
   const part = `${path}.${randomUUID()}.part`;
