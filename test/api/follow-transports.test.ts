@@ -133,7 +133,8 @@ test('an event is read once and encoded once for each protocol, however many fol
 });
 
 test('a node that stops ends each stream with a hint when to come back, spread over seconds', async () => {
-  const own = await runNode();
+  // A node of the test's own, beside a cluster too.
+  const own = await runNode({ env: {} });
   const there = await newOrder(own.base, { keyed: false });
   const streams = await Promise.all(
     Array.from({ length: 20 }, () =>
