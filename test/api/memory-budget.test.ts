@@ -9,7 +9,8 @@ let node: RunningTestNode;
 let order: Order;
 
 beforeAll(async () => {
-  node = await runNode({});
+  // A node of the suite's own, beside a cluster too.
+  node = await runNode({ env: {} });
   order = await newOrder(node.base, { keyed: false });
 });
 afterAll(() => node.stop());
