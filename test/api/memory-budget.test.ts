@@ -13,7 +13,7 @@ beforeAll(async () => {
   node = await runNode({ env: {} });
   order = await newOrder(node.base, { keyed: false });
 });
-afterAll(() => node.stop());
+afterAll(() => node[Symbol.asyncDispose]());
 
 test('the metric of the memory budget shows an unfinished body as request, until its connection ends', async () => {
   const headers = { 'content-type': 'application/json', 'content-length': 100_000, ...order.buyer.bearer };
