@@ -49,11 +49,6 @@ export const snapshotEveryEvents = 384;
 export const snapshotRetryEvents = 64;
 /** A shorter tail is not saved when its owner leaves memory: reading it again costs less than a write. */
 export const snapshotWhenLeavingEvents = 64;
-/**
- * Once so many characters of snapshots are made, the next ones are made in the next turn of the event loop: 5 to 10 ms,
- * and what the last one takes.
- */
-export const snapshotCharsInTurn = 256 * 1024;
 /** While so many characters of snapshots are at the store, no further save begins. In memory each has three copies. */
 export const snapshotCharsAtStoreMax = 4 * 1024 * 1024;
 /** What a save costs beside the characters of its state, in characters. */

@@ -1,6 +1,7 @@
 import type { Clock } from '../../runtime/clock/clock.ts';
+import { EventLoopBudget } from '../../runtime/limits/event-loop-budget.ts';
 import type { Snapshot } from '../../store/ledger-store.ts';
-import { snapshotCharsAtStoreMax, snapshotCharsInTurn, snapshotFrameChars } from '../bounds.ts';
+import { snapshotCharsAtStoreMax, snapshotFrameChars } from '../bounds.ts';
 
 interface Save {
   /** Makes the snapshot of the state. */
@@ -24,9 +25,9 @@ export class SaveQueue {
   readonly #clock: Clock;
   /** By owner: a ledger or master id. */
   readonly #waiting = new Map<string, WaitingSave>();
-  #charsInTurn = 0;
+  readonly #budget = new EventLoopBudget();
   #charsAtStore = 0;
-  #endsTurn = false;
+  #isBeginning = false;
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -44,41 +45,35 @@ export class SaveQueue {
     }
     const ended = Promise.withResolvers<void>();
     this.#waiting.set(owner, { save, ended });
-    this.#beginSome();
+    void this.#beginSome();
     return ended.promise;
   }
 
-  #beginSome(): void {
-    for (const [owner, { save, ended }] of this.#waiting) {
-      if (this.#charsInTurn >= snapshotCharsInTurn || this.#charsAtStore >= snapshotCharsAtStoreMax) return;
+  async #beginSome(): Promise<void> {
+    if (this.#isBeginning) return;
+    this.#isBeginning = true;
+    for (const [owner, waiting] of this.#waiting) {
+      if (this.#charsAtStore >= snapshotCharsAtStoreMax) break;
+      const free = this.#budget.whenFree();
+      if (free !== null) await free;
       this.#waiting.delete(owner);
-      this.#begin(save).then(ended.resolve, ended.reject);
+      this.#begin(waiting.save).then(waiting.ended.resolve, waiting.ended.reject);
     }
+    this.#isBeginning = false;
   }
 
   async #begin({ snapshot, store, beginBefore }: Save): Promise<void> {
     if (this.#clock.now() >= beginBefore) throw new Error('the snapshot could not be saved in time');
-    this.#use(snapshotFrameChars);
+    this.#budget.use(0, snapshotFrameChars);
     const made = snapshot();
     const chars = snapshotFrameChars + made.state.length;
-    this.#use(made.state.length);
+    this.#budget.use(0, made.state.length);
     this.#charsAtStore += chars;
     try {
       await store(made);
     } finally {
       this.#charsAtStore -= chars;
-      this.#beginSome();
+      void this.#beginSome();
     }
-  }
-
-  #use(chars: number): void {
-    this.#charsInTurn += chars;
-    if (this.#endsTurn) return;
-    this.#endsTurn = true;
-    setImmediate(() => {
-      this.#endsTurn = false;
-      this.#charsInTurn = 0;
-      this.#beginSome();
-    });
   }
 }

@@ -1,7 +1,7 @@
 import { LedgerError } from '../../domain/errors.ts';
+import { eventLoopBudget } from '../../runtime/limits/event-loop-budget.ts';
 import type { FairPlaces } from '../../runtime/limits/fair-places.ts';
 import { MemoryBudget } from '../../runtime/limits/memory-budget.ts';
-import { eventLoopBudget } from '../limits/event-loop-budget.ts';
 import { outOfMemoryBudget } from '../limits/out-of-memory-budget.ts';
 
 /**

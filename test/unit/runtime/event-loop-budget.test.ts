@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { EventLoopBudget } from '../../../../src/service/limits/event-loop-budget.ts';
+import { EventLoopBudget } from '../../../src/runtime/limits/event-loop-budget.ts';
 
 /** Reads of so many pieces each, all begun at once: whose pieces were read in each turn of the event loop. */
 async function readersByTurn(reads: number, pieces: number, pieceChars: number): Promise<number[][]> {
