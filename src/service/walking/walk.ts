@@ -11,7 +11,7 @@ import { outOfMemoryBudget } from '../limits/out-of-memory-budget.ts';
 const pageHoldBytes = 4 * 1024 * 1024;
 /** What is kept for the answer is in memory as it was read, as a message, and as encoded text. */
 const copiesKept = 3;
-/** The held memory grows in steps of this size. */
+/** The held memory grows by multiples of this, which the budget counts exactly: `end` releases their sum at once. */
 const holdStepBytes = 64 * 1024;
 
 export interface WalkParts {
@@ -127,7 +127,7 @@ export class Walk {
   keep(chars: number): void {
     this.#keptBytes += chars * copiesKept;
     const wanted = this.#keptBytes + pageHoldBytes;
-    if (wanted > this.#heldBytes) this.#hold(Math.max(wanted - this.#heldBytes, holdStepBytes));
+    if (wanted > this.#heldBytes) this.#hold(Math.ceil((wanted - this.#heldBytes) / holdStepBytes) * holdStepBytes);
   }
 
   /** Waits until the answer may be encoded within the event loop budget. Throws as `check` does. */

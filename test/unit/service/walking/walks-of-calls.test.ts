@@ -120,16 +120,19 @@ test('a read is refused as overloaded where the memory budget has no room for it
   await expect.poll(() => memory.heldBytes()).toBe(0);
 });
 
-test('what a read holds is released once its answer was handed over', async () => {
-  const memory = new MemoryBudget(200 * mib);
-  const { list, pages, letGo } = await nodeOf({ memory }, 1_000);
-  const reading = list(bearer);
-  await expect.poll(pages).toBeGreaterThan(2);
-  expect(memory.heldBytes('read')).toBeGreaterThan(4 * mib);
-  letGo();
-  expect((await reading).status).toBe(200);
-  await expect.poll(() => memory.heldBytes()).toBe(0);
-});
+test.each([1_000, 100_001])(
+  'what a read holds is released once its answer was handed over: pages of %i characters',
+  async (chars) => {
+    const memory = new MemoryBudget(200 * mib);
+    const { list, pages, letGo } = await nodeOf({ memory }, chars);
+    const reading = list(bearer);
+    await expect.poll(pages).toBeGreaterThan(2);
+    expect(memory.heldBytes('read')).toBeGreaterThan(4 * mib);
+    letGo();
+    expect((await reading).status).toBe(200);
+    await expect.poll(() => memory.heldBytes()).toBe(0);
+  },
+);
 
 test('a read takes from its caller’s rate what it examined, and other callers notice nothing', async () => {
   const { list, pages, letGo } = await nodeOf({ rates: { call: { perSecond: 1, burst: 10 } } });
