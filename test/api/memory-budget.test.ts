@@ -1,38 +1,58 @@
-import { request } from 'node:http';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { budgetBytes } from '../support/budget-bytes.ts';
-import { append, newMaster, newOrder, type Order } from '../support/parties.ts';
+import type { Socket } from 'node:net';
+import { afterAll, expect, test } from 'vitest';
+import { append, newMaster, newOrder } from '../support/parties.ts';
 import { openSocket } from '../support/raw-http.ts';
-import { type RunningTestNode, runNode } from '../support/running-node.ts';
+import { runNode } from '../support/running-node.ts';
 
-let node: RunningTestNode;
-let order: Order;
-
-beforeAll(async () => {
-  // A node of the suite's own, beside a cluster too.
-  node = await runNode({ env: {} });
-  order = await newOrder(node.base, { keyed: false });
-});
+const node = await runNode({ env: { MEMORY_BUDGET_MIB: '64' } });
 afterAll(() => node[Symbol.asyncDispose]());
+const order = await newOrder(node.base, { keyed: false });
+const master = await newMaster(order);
+// More than a page of 2 MiB.
+for (let n = 0; n < 12; n += 1) await append(master, order.buyer, 'LARGE', { n, text: 'x'.repeat(240_000) });
 
-test('the metric of the memory budget shows an unfinished body as request, until its connection ends', async () => {
-  const headers = { 'content-type': 'application/json', 'content-length': 100_000, ...order.buyer.bearer };
-  const unfinished = request(`${node.base}/v1/ledgers`, { method: 'POST', headers }).on('error', () => {});
-  unfinished.write(Buffer.alloc(90_000, ' '));
-  await expect.poll(() => budgetBytes(node, 'request')).toBeGreaterThanOrEqual(90_000);
-  unfinished.destroy();
-  await expect.poll(() => budgetBytes(node, 'request')).toBe(0);
+/** The bytes of the node's memory budget by kind, as its metrics have them. */
+async function held(): Promise<Record<string, number>> {
+  const metrics = await (await fetch(`${node.opsBase}/metrics`)).text();
+  const found = [...metrics.matchAll(/^svc_memory_budget_bytes\{kind="(\w+)"\} (\d+)$/gm)];
+  return Object.fromEntries(found.map(([, kind = '', bytes]) => [kind, Number(bytes)]));
+}
+
+/** What callers hold: neither what lies behind answers, nor the bound. */
+async function heldForCallers(): Promise<Record<string, number>> {
+  const kinds = Object.entries(await held()).filter(([kind, bytes]) => kind !== 'queue' && kind !== 'max' && bytes > 0);
+  return Object.fromEntries(kinds);
+}
+
+const KiB = 1_024;
+const eventsPath = `/v1/ledgers/${order.ledgerId}/events`;
+const head = (line: string) => `${line} HTTP/1.1\r\nHost: a\r\n`;
+const get = (path: string) =>
+  `${head(`GET ${path}`)}${Object.entries(order.buyer.bearer).map(([name, value]) => `${name}: ${value}\r\n`)}\r\n`;
+
+test('the metrics of a running node name the bound of its memory budget', async () => {
+  expect((await held()).max).toBe(64 * KiB * KiB);
 });
 
-test('the metric of the memory budget shows pages that nobody takes as answer and read, until their connection ends', async () => {
-  const master = await newMaster(order);
-  for (let n = 0; n < 40; n += 1) await append(master, order.buyer, 'NOTED', { text: 'x'.repeat(60_000) });
-  const socket = openSocket(Number(new URL(node.base).port)).pause();
-  const head = `GET /v1/ledgers/${order.ledgerId}/events?limit=1000 HTTP/1.1\r\nHost: a\r\n`;
-  socket.write(`${head}Authorization: ${order.buyer.bearer.authorization}\r\n\r\n`.repeat(8));
-  for (const kind of ['answer', 'read'] as const)
-    await expect.poll(() => budgetBytes(node, kind), { timeout: 10_000 }).toBeGreaterThan(1_000_000);
-  socket.destroy();
-  for (const kind of ['answer', 'read'] as const)
-    await expect.poll(() => budgetBytes(node, kind), { timeout: 10_000 }).toBe(0);
+test.each([
+  ['a client that does not read four pages', 'answer', get(eventsPath).repeat(4), 1_000 * KiB],
+  [
+    'a body that does not end',
+    'request',
+    `${head('POST /v1/developer/register')}Content-Length: 900000\r\n\r\n${' '.repeat(500_000)}`,
+    488 * KiB,
+  ],
+  ['a stream that follows a ledger from its first event', 'read', get(`${eventsPath}/follow?after_seq=0`), 2_000 * KiB],
+])('the metrics of a running node show what is held for %s, as kind "%s"', async (_name, kind, request, atLeast) => {
+  await expect.poll(heldForCallers).toEqual({});
+  const socket: Socket = openSocket(Number(new URL(node.base).port));
+  if (kind === 'answer') socket.pause();
+  else socket.resume();
+  socket.write(request);
+  try {
+    await expect.poll(async () => (await heldForCallers())[kind] ?? 0).toBeGreaterThanOrEqual(atLeast);
+  } finally {
+    socket.destroy();
+  }
+  await expect.poll(heldForCallers).toEqual({});
 });

@@ -21,6 +21,8 @@ interface RowDamage {
   readonly found: readonly string[];
   /** What a reader of the ledger gets: issues, or all events. */
   readonly reads: 'issues' | 'whole';
+  /** What reads of its master give, where that is not the ledger's id, all events, and lists of one master and link. */
+  readonly ofMaster?: Readonly<Record<string, unknown>>;
 }
 
 const text = (value: unknown) => (value === null ? 'missing' : value === '' ? 'empty' : String(value).slice(0, 24));
@@ -186,6 +188,11 @@ export const rowDamages: readonly RowDamage[] = [
   ...column('cell', 'version', 'key = ?', ({ ledgerId }) => [names.ledger(ledgerId)], [null], ['damaged_row']),
   ...column('cell', 'value', 'key = ?', ({ ledgerId }) => [names.ledger(ledgerId)], [null], ['damaged_row']),
   ...column('cell', 'value', 'key = ?', ({ ledgerId }) => [names.ledger(ledgerId)], garbage, ['projection_wrong']),
+  ...column('cell', 'version', 'key = ?', ({ masterId }) => [names.master(masterId)], [null], ['damaged_row']),
+  ...[
+    ...column('cell', 'value', 'key = ?', ({ masterId }) => [names.master(masterId)], [null], ['damaged_row']),
+    ...column('cell', 'value', 'key = ?', ({ masterId }) => [names.master(masterId)], garbage, ['projection_wrong']),
+  ].map((damage) => ({ ...damage, ofMaster: { master: 'internal', masters: 0 } })),
   ...column(
     'line',
     'value',
@@ -193,7 +200,7 @@ export const rowDamages: readonly RowDamage[] = [
     ({ ledgerId }) => [names.mastersOf(ledgerId), '2'.padStart(16, '0')],
     [null, ...garbage],
     ['projection_wrong'],
-  ),
+  ).map((damage) => ({ ...damage, ofMaster: { masters: 0 } })),
   insert('without anything', 'snapshot', 'owner, fold_version', ({ ledgerId }) => [ledgerId, 1]),
   ...['', 'no JSON', '{}', 'sealed1 AAAA {}'].map((state) =>
     insert(
