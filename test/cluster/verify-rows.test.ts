@@ -182,7 +182,10 @@ await describeOnCassandra('cluster verify of a keyspace with every kind of damag
       const { ledgerId } = idsOf(n);
       try {
         const facts = await new LedgerReading(stores.ledgers, Date.now).ledgerFacts(ledgerId);
-        const { issues } = await eventsOf({ ledgerId, scopes: null, kind: 'ledger' });
+        const source = { ledgerId, scopes: null, kind: 'ledger' } as const;
+        const query = checkEventQuery({} as Parameters<typeof checkEventQuery>[0]);
+        const walked = boundedLedgers(unboundedWalk(), stores.ledgers);
+        const { issues } = await readEventPage(walked, async () => [], source, query);
         const got = facts === null ? 'nothing' : issues.length > 0 ? 'issues' : 'whole';
         if (got !== reads) wrong.push({ name, reads, got, issues });
       } catch (error) {
