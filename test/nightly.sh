@@ -5,7 +5,7 @@ failed=()
 run() { "$@" || failed+=("$*"); }
 trap 'exit 130' INT TERM
 on_cluster=(
-  none
+  none 'silent internal connections'
   pipelining 'pipelining of events' 'pipelining of entities' 'unread answers'
   'grpc reflection' 'grpc unfinished' 'grpc unfinished with keys' 'grpc untaken' 'grpc details'
   'reads filtered' 'reads verified' 'reads abandoned' 'reads large'
@@ -18,7 +18,7 @@ run npm run test:generators
 run npm run test:schemathesis
 run npm run soak -- --rest-s 60
 run npm run soak -- --heap-mib 256 --p99-ms 1000
-run npm run soak -- --tls --minutes 2
+run npm run soak -- --tls --minutes 2 --heap-mib 256
 run npm run soak -- --cluster --minutes 5 --appends 50 "${on_cluster[@]/#/--attack=}"
 run npm run campaign -- --faults 60 --acknowledged 30000
 

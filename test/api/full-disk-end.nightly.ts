@@ -16,7 +16,7 @@ const text = 'x'.repeat(60_000);
 
 test('a node with a full disk refuses appends over gRPC and in streams too, and ends by itself with 74 after 30 s', async () => {
   const DATA_DIR = join(temporaryDir(), 'data');
-  await using node = await startNodeProcess({ DATA_DIR }, fullAt4Mebibytes);
+  await using node = await startNodeProcess({ DATA_DIR, NODE_OPTIONS: '--max-old-space-size=256' }, fullAt4Mebibytes);
   const order = await newOrder(node.base, { keyed: false });
   const master = await newMaster(order);
   const client = grpcClient(node.grpcAddress);

@@ -91,18 +91,18 @@ describe('a node in production mode with its own settings', () => {
     },
   );
 
-  test('60 connections with four unread pages each end within 30 s', async () => {
+  test('60 connections with one unread page or four end within 30 s', async () => {
     const { page } = target;
     const begun = performance.now();
     const times = await Promise.all(
-      Array.from({ length: 60 }, async () => {
+      Array.from({ length: 60 }, async (_, at) => {
         const socket = connect(target.httpPort, target.host).on('error', () => {});
         socket.pause();
-        socket.write(
-          `GET ${page?.path} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${page?.apiKey}\r\n\r\n`.repeat(4),
-        );
-        // A socket that is never read from hears of its end by a write that fails.
-        const asking = setInterval(() => socket.write('x'), 250);
+        const request = `GET ${page?.path} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${page?.apiKey}\r\n\r\n`;
+        socket.write(request.repeat(at % 2 === 0 ? 1 : 4));
+        // A socket that is never read from hears of its end by a write that fails. HTTP/1 passes over an empty line
+        // before a request.
+        const asking = setInterval(() => socket.write('\r\n'), 250);
         await new Promise((resolve) => socket.once('close', resolve));
         clearInterval(asking);
         return performance.now() - begun;
