@@ -5,7 +5,7 @@ failed=()
 run() { "$@" || failed+=("$*"); }
 trap 'exit 130' INT TERM
 on_cluster=(
-  none
+  none 'silent internal connections'
   pipelining 'pipelining of events' 'pipelining of entities' 'unread answers'
   'grpc reflection' 'grpc unfinished' 'grpc unfinished with keys' 'grpc untaken' 'grpc details'
   'reads filtered' 'reads verified' 'reads abandoned' 'reads large' 'silent internal connections'

@@ -1,6 +1,7 @@
 import { rmSync } from 'node:fs';
 import { connect } from 'node:net';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { effectsOf } from '../support/attacks/effects.ts';
 import * as pipelining from '../support/attacks/pipelining.ts';
@@ -91,24 +92,28 @@ describe('a node in production mode with its own settings', () => {
     },
   );
 
-  test.each([1, 4])('60 connections with unread pages, %i on each, end within 30 s', async (pages) => {
+  test('60 connections with one unread page or four end within 30 s', async () => {
     const { page } = target;
-    const begun = performance.now();
-    const times = await Promise.all(
-      Array.from({ length: 60 }, async () => {
+    const ending = Promise.all(
+      Array.from({ length: 60 }, async (_, at) => {
         const socket = connect(target.httpPort, target.host).on('error', () => {});
         socket.pause();
-        socket.write(
-          `GET ${page?.path} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${page?.apiKey}\r\n\r\n`.repeat(pages),
-        );
-        // A socket that is never read from hears of its end by a write that fails. Before a request, empty lines mean
-        // nothing.
+        const request = `GET ${page?.path} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${page?.apiKey}\r\n\r\n`;
+        socket.write(request.repeat(at % 2 === 0 ? 1 : 4));
+        // A socket that is never read from hears of its end by a write that fails. HTTP/1 passes over an empty line
+        // before a request.
         const asking = setInterval(() => socket.write('\r\n'), 250);
         await new Promise((resolve) => socket.once('close', resolve));
         clearInterval(asking);
-        return performance.now() - begun;
+        return performance.now();
       }),
     );
+    // Their pages have been made when a page that is asked for behind them was answered, or refused.
+    await delay(50);
+    const behind = await fetch(`${node.base}${page?.path}`, { headers: { authorization: `Bearer ${page?.apiKey}` } });
+    await behind.arrayBuffer();
+    const begun = performance.now();
+    const times = (await ending).map((endedMs) => endedMs - begun);
     process.stdout.write(`ended after ${Math.min(...times)} to ${Math.max(...times)} ms\n`);
     expect(Math.max(...times)).toBeLessThan(30_500);
   });

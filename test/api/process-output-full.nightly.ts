@@ -8,7 +8,11 @@ const dir = suiteDir();
 const smallHeap = { NODE_OPTIONS: '--max-old-space-size=256' };
 
 test('beyond 4 MiB that nobody reads a node drops lines, counts them, and serves and stops', async () => {
-  await using node = await startNodeProcess({ DATA_DIR: `${dir}/full`, LOG_LEVEL: 'info', ...smallHeap });
+  await using node = await startNodeProcess({
+    DATA_DIR: `${dir}/full`,
+    LOG_LEVEL: 'info',
+    NODE_OPTIONS: '--max-old-space-size=256',
+  });
   node.child.stdout?.pause();
   const lineMinBytes = 150;
   await leaveLines(node, 10_000);

@@ -26,9 +26,22 @@ import { run as unreadAnswers } from '../support/attacks/unread-answers.ts';
 import { hugeBody, slowHeaders } from '../support/attacks.ts';
 import type { Attack, AttackTarget } from './attack.ts';
 
-/** Repeats one round of an attack on so many connections at once until the signal ends. A round returns what it did. */
-function repeated(unit: string, round: (target: AttackTarget, signal: AbortSignal) => Promise<number>): Attack {
+/**
+ * Repeats one round of an attack on so many connections at once until the signal ends. A round returns what it did.
+ * `asked`: a path for POST on the HTTP port. It is asked once before, and is there.
+ */
+function repeated(
+  unit: string,
+  asked: string,
+  round: (target: AttackTarget, signal: AbortSignal) => Promise<number>,
+): Attack {
   return async (target, signal, connections, begun) => {
+    const json = { 'content-type': 'application/json' };
+    const answer = await fetch(`${target.base}${asked}`, { method: 'POST', headers: json, body: '{}', signal });
+    await answer.arrayBuffer();
+    // Without its fields the request is refused, but by the method.
+    if (answer.status !== 200 && answer.status !== 400)
+      throw new Error(`${asked} was answered with status ${answer.status}`);
     begun();
     let count = 0;
     const one = async (): Promise<void> => {
@@ -84,8 +97,8 @@ function byReader(
   };
 }
 
-const registerPath = '/v1/developer/register';
-const registerHead = `POST ${registerPath} HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n`;
+const register = '/v1/developer/register';
+const registerHead = `POST ${register} HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n`;
 
 /** Those that speak TLS, or whose connections end before they would. */
 export const overTls: readonly string[] = [
@@ -108,7 +121,7 @@ export const attacks: Readonly<Record<string, Attack>> = {
     await once(signal, 'abort');
     return null;
   },
-  'slow headers': repeated('connections', async ({ http }, signal) => {
+  'slow headers': repeated('connections', register, async ({ http }, signal) => {
     const socket = slowHeaders(http);
     let isOpen = false;
     socket.once('connect', () => {
@@ -120,17 +133,13 @@ export const attacks: Readonly<Record<string, Attack>> = {
     signal.removeEventListener('abort', end);
     return isOpen ? 1 : 0;
   }),
-  'bodies without end': async (target, ...how) => {
-    const { status } = await fetch(`${target.base}${registerPath}`, { method: 'POST', body: '{}' });
-    if (status === 404) throw new Error(`There is no ${registerPath}`);
-    return repeated('bytes', ({ http }) => hugeBody(http, registerHead, 2 ** 26))(target, ...how);
-  },
+  'bodies without end': repeated('bytes', register, ({ http }) => hugeBody(http, registerHead, 2 ** 26)),
   'silent internal connections': async ({ opsBase }, signal, connections, begun) => {
     begun();
     return { count: await internalConnections(opsBase, signal, connections), unit: 'connections' };
   },
   'rapid reset': onGrpc((...to) => onConnections(...to, floods['calls that are reset']), askedByFloods),
-  'headers without end': onGrpc((...to) => onConnections(...to, floods.CONTINUATION)),
+  'headers without end': onGrpc((...to) => onConnections(...to, floods.CONTINUATION), askedByFloods),
   'grpc floods': onGrpc(grpcFloods, askedByFloods),
   'grpc handshakes': onGrpc(grpcHandshakes, [], 'connections'),
   'grpc reflection': onGrpc(grpcReflection, askedOfReflection),

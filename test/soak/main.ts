@@ -26,7 +26,7 @@ const usage = `Usage: npm run soak -- [options]
                    Handshakes of the honest caller cost processor time too, so its bounds are wider
   --heap-mib N     V8's limit of the node's old generation (its default)
   --rest-s N       quiet seconds behind an attack before memory is looked at (60 behind the last one, else 5). It is
-                   compared with before from 60 on
+                   judged only after 60 or more: without this option, behind the last attack alone
   --p99-ms N       what 99 of 100 honest appends must be answered within (300; with --cluster or --tls 1000)
   --memory-mib N   the most memory that the node may take, without its data file (700)
   --help

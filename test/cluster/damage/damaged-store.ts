@@ -78,7 +78,7 @@ export async function damageStore(cluster: ClusterUnderTest): Promise<DamagedSto
       });
       scenes.push({ ...scene, name, found: damage.found, reads: damage.reads });
     }
-    // The snapshot is genuine and in its place, so it is no finding itself.
+    // The snapshot is genuine and in its place, so it is no finding itself. The cell of the grant beside it is one.
     const stale = { ...staleScene, name: 'a stale snapshot', found: ['projection_extra'], reads: 'whole' } as const;
     const { snapshot, granted } = await staleSnapshot(cluster, storedScene(client, stale), dismissed);
     await putSnapshot(storedScene(client, stale), snapshot);

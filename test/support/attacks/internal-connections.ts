@@ -1,10 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { keepBegun } from './begun-connections.ts';
 
-/** The beginning of a TLS record that promises 4 KiB. */
-const hello = Buffer.from([0x16, 3, 1, 16, 0, 1]);
 const half = Buffer.from('GET /health/live HTTP/1.1\r\nHost: a\r\n');
-const beginnings = [Buffer.alloc(0), half, hello, half];
+/** The beginning of a TLS handshake: a record that promises 4 KiB. Nodes of a cluster speak TLS on this port. */
+const hello = Buffer.from([0x16, 3, 1, 16, 0, 1]);
+const beginnings = [Buffer.alloc(0), half, hello];
 /** An address has 64 places of the port's 256. */
 const addresses = Array.from({ length: 8 }, (_, at) => `127.0.1.${at + 1}`);
 const socketsEach = 16;
@@ -19,7 +19,7 @@ async function probe(opsBase: string): Promise<void> {
 }
 
 /**
- * Connections to the internal port with nothing, half a request or half a TLS handshake, on 16 sockets each and from
+ * Connections to the internal port with nothing, half a request or a begun TLS handshake, on 16 sockets each and from
  * eight addresses. Others are answered before and meanwhile. Resolves to how many began.
  */
 export async function run(opsBase: string, signal: AbortSignal, connections: number): Promise<number> {
@@ -29,7 +29,7 @@ export async function run(opsBase: string, signal: AbortSignal, connections: num
     host,
     port: Number(port),
     localAddress: addresses[at % addresses.length] ?? '',
-    sent: beginnings[Math.floor(at / addresses.length) % beginnings.length] ?? half,
+    sent: beginnings[at % beginnings.length] ?? half,
   }));
   const probing = async (): Promise<void> => {
     while (!signal.aborted) {

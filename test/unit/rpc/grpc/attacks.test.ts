@@ -316,7 +316,11 @@ test('a caller that does not read its socket holds little', async () => {
   const sampled = sampleMost(() => node.memory.heldBytes());
   const isAnswering = () => expect.poll(() => node.memory.heldBytes(), { interval: 1 }).toBeGreaterThan(0);
   await attack((signal) => untaken(target(), signal, 2), isAnswering);
-  expect(sampled()).toBeLessThan(70 * mebibyte);
+  const most = sampled();
+  process.stdout.write(`untaken: ${most}\n`);
+  // A quarter of the budget for answers, and one for requests.
+  expect(most).toBeLessThan(70 * mebibyte);
+  expect(most).toBeGreaterThan(0);
   await expectCalm();
 });
 
@@ -326,8 +330,9 @@ test('unfinished connections do not block the port, and hold nothing of the budg
     await attack(
       (signal) => shakeHands(at, signal, 2),
       async () => {
-        await delay(attackMs / 2);
-        await expectAnswers(attacked);
+        // Until the connections have begun.
+        await delay(100);
+        await expectCalm(attacked);
       },
     );
     await expectCalm(attacked);
