@@ -8,7 +8,7 @@ on_cluster=(
   none 'silent internal connections'
   pipelining 'pipelining of events' 'pipelining of entities' 'unread answers'
   'grpc reflection' 'grpc unfinished' 'grpc unfinished with keys' 'grpc untaken' 'grpc details'
-  'reads filtered' 'reads verified' 'reads abandoned' 'reads large' 'silent internal connections'
+  'reads filtered' 'reads verified' 'reads abandoned' 'reads large'
 )
 
 run env TEST_NIGHTLY=1 REQUIRE_BACKENDS=1 vitest run

@@ -5,7 +5,6 @@ import { suiteDir } from '../support/running-node.ts';
 import { droppedLines, endUnread, leaveLines } from '../support/unread-output.ts';
 
 const dir = suiteDir();
-const smallHeap = { NODE_OPTIONS: '--max-old-space-size=256' };
 
 test('beyond 4 MiB that nobody reads a node drops lines, counts them, and serves and stops', async () => {
   await using node = await startNodeProcess({

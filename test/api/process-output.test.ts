@@ -1,7 +1,6 @@
 import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { budgetBytes } from '../support/budget-bytes.ts';
 import { startNodeProcess } from '../support/node-process.ts';
 import { suiteDir } from '../support/running-node.ts';
 import { droppedLines, endUnread, leaveLines } from '../support/unread-output.ts';

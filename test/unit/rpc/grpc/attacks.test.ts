@@ -16,13 +16,7 @@ import { callHeaders, data, endHeaders, frame, frameType, grpcMessage } from '..
 import { resetFirstStreams, resetStreamsOverTls } from '../../../support/attacks/reset-streams.ts';
 import { ownCertificate } from '../../../support/certificate.ts';
 import { callGrpc, grpcClient, infoIn } from '../../../support/grpc-client.ts';
-import {
-  bearer,
-  type ListeningNode,
-  listeningNodeForTests,
-  otherKey,
-  startListeningNode,
-} from '../../../support/listening-node.ts';
+import { bearer, listeningNodeForTests, otherKey, startListeningNode } from '../../../support/listening-node.ts';
 import { isNightly } from '../../../support/nightly.ts';
 import { sampleMost } from '../../../support/raw-http.ts';
 
@@ -95,17 +89,12 @@ function reasonOf(answered: IncomingHttpHeaders): string | undefined {
   return infoIn(fromBinary(StatusSchema, bytes))?.reason;
 }
 
-/** The attacked node answers an honest call. */
-async function expectAnswers(attacked: ListeningNode): Promise<void> {
+/** The attacked node answers an honest call, and holds nothing. */
+async function expectCalm(attacked = node): Promise<void> {
   const client = grpcClient(attacked.grpcAddress, attacked === secure ? certificate.cert : null);
   const { error } = await callGrpc(client, MasterService.method.appendEvent, { payload: '{}' }, bearer);
   client.close();
   expect(error).toBeNull();
-}
-
-/** The attacked node answers an honest call, and holds nothing. */
-async function expectCalm(attacked = node): Promise<void> {
-  await expectAnswers(attacked);
   await expect.poll(() => attacked.memory.heldBytes(), { timeout: 10_000 }).toBe(0);
   await expect.poll(() => attacked.pipeline.running.size, { timeout: 10_000 }).toBe(0);
 }
