@@ -42,6 +42,12 @@ test.each([
     `${head('POST /v1/developer/register')}Content-Length: 900000\r\n\r\n${' '.repeat(500_000)}`,
     488 * KiB,
   ],
+  [
+    'a call with a large head',
+    'call',
+    `${head('POST /v1/developer/register')}X-Large: ${'x'.repeat(10_000)}\r\nContent-Length: 10\r\n\r\n{`,
+    14_000,
+  ],
   ['a stream that follows a ledger from its first event', 'read', get(`${eventsPath}/follow?after_seq=0`), 2_000 * KiB],
 ])('the metrics of a running node show what is held for %s, as kind "%s"', async (_name, kind, request, atLeast) => {
   await expect.poll(heldForCallers).toEqual({});

@@ -90,12 +90,13 @@ export class HttpConnection {
     // An array that grows by a push has room for 17.
     this.#underWay = [...this.#underWay, response];
     response.on('close', HttpResponse.closed);
+    response.holdCall(headBytes(request));
     serve(request, response);
   }
 
   #wait(request: IncomingMessage, response: HttpResponse, serve: HttpHandler): void {
     const heldBytes = headBytes(request);
-    if (this.#waiting.length >= limits.httpWaitingMax || !this.#memory.hold('request', heldBytes)) {
+    if (this.#waiting.length >= limits.httpWaitingMax || !this.#memory.hold('call', heldBytes)) {
       this.#isEnding = true;
       this.socket.destroy();
       // Otherwise everything from this read would be parsed: up to 1,600 requests, some 20 ms.
@@ -119,13 +120,13 @@ export class HttpConnection {
     }
     const next = this.#waiting.shift();
     if (next === undefined) return;
-    this.#memory.release('request', next.heldBytes);
+    this.#memory.release('call', next.heldBytes);
     this.#begin(next.request, next.response, next.serve);
     if (this.#waiting.length === 0 && (this.socket as SocketInternals)._paused !== true) this.socket.resume();
   }
 
   #dropWaiting(): void {
-    for (const { heldBytes } of this.#waiting.splice(0)) this.#memory.release('request', heldBytes);
+    for (const { heldBytes } of this.#waiting.splice(0)) this.#memory.release('call', heldBytes);
   }
 
   #remove(response: HttpResponse): boolean {
@@ -244,7 +245,7 @@ export class HttpConnection {
 
 function noMatter(): void {}
 
-/** Roughly the bytes that a waiting request holds: its objects and the text of its head. */
+/** Roughly the bytes that a request holds without its body: its objects and the text of its head. */
 function headBytes({ rawHeaders, url = '' }: IncomingMessage): number {
   let bytes = 4_096 + url.length;
   for (const text of rawHeaders) bytes += text.length;

@@ -60,8 +60,15 @@ export class HttpResponse extends ServerResponse {
   #smallBytes = 0;
   #unfinishedBytes = 0;
   #answerBytes = 0;
+  #callBytes = 0;
   #isCounted = true;
   #isReleased = false;
+
+  /** Counts what the call holds beside its body, until it is over. It has begun, so it cannot be refused any more. */
+  holdCall(bytes: number): void {
+    this.rules?.memory.add('call', bytes);
+    this.#callBytes = bytes;
+  }
 
   /**
    * Counts bytes of the request's body. Returns false if the budget has no room. `isLast`: the body ends with these
@@ -203,6 +210,8 @@ export class HttpResponse extends ServerResponse {
   releaseAll(): void {
     this.#isReleased = true;
     this.dropRequest();
+    this.#release('call', this.#callBytes);
+    this.#callBytes = 0;
     this.#release('answer', this.#answerBytes);
     this.#answerBytes = 0;
   }

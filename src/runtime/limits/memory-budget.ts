@@ -1,8 +1,11 @@
 import { totalmem } from 'node:os';
 import { getHeapStatistics } from 'node:v8';
 
-/** What a node holds for its callers, and behind its answers (`queue`). The names are values of a metric's label. */
-export const memoryKinds = ['request', 'small', 'answer', 'read', 'stream', 'queue', 'peer'] as const;
+/**
+ * What a node holds for its callers, and behind its answers (`queue`). `call`: an HTTP call without its body. The names
+ * are values of a metric's label.
+ */
+export const memoryKinds = ['call', 'request', 'small', 'answer', 'read', 'stream', 'queue', 'peer'] as const;
 export type MemoryKind = (typeof memoryKinds)[number];
 
 /** Sent to another thread, so that both count in the same counters. */

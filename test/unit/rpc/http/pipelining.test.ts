@@ -76,7 +76,7 @@ test('four requests of a connection are served at a time; the others wait, and a
   await expect.poll(() => held.underWay).toBe(limits.httpUnderWayMax);
   await delay(50);
   expect(held.underWay).toBe(limits.httpUnderWayMax);
-  expect(memory.heldBytes('request')).toBeGreaterThan(16 * 4_096);
+  expect(memory.heldBytes('call')).toBeGreaterThan(16 * 4_096);
   const going = setInterval(letGo, 1);
   await expect.poll(() => answered(socket)).toEqual(ids(20));
   clearInterval(going);
@@ -149,7 +149,7 @@ test('a connection that asks 1,500 times for openapi.json and reads nothing make
   const most = sampleMost(() => memory.heldBytes('answer'));
   socket.pause().write(request.repeat(1_500));
   await delay(500);
-  expect(memory.heldBytes('request')).toBeGreaterThan(0);
+  expect(memory.heldBytes('call')).toBeGreaterThan(0);
   expect(most()).toBe(0);
 });
 
