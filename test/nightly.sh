@@ -18,7 +18,8 @@ run npm run test:generators
 run npm run test:schemathesis
 run npm run soak -- --rest-s 60
 run npm run soak -- --heap-mib 256 --p99-ms 1000
-run npm run soak -- --tls --minutes 2 --heap-mib 256
+run npm run soak -- --tls --minutes 2
+run npm run soak -- --tls --minutes 2 --heap-mib 256 --rest-s 5
 run npm run soak -- --cluster --minutes 5 --appends 50 "${on_cluster[@]/#/--attack=}"
 run npm run campaign -- --faults 60 --acknowledged 30000
 
