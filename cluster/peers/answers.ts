@@ -5,7 +5,7 @@ import { NotOwner, PeerUnreachable } from '../../src/actors/routing/peers.ts';
 import { type ErrorDetails, errorCodeOf, isRetryable, LedgerError } from '../../src/domain/errors.ts';
 import { formatRow, parseRow } from '../../src/domain/event/row.ts';
 import type { Answer, AnswerSchema, Refusal } from '../../src/gen/svc/cluster/v1/peers_pb.ts';
-import { budgetUnitBytes } from '../../src/runtime/limits/memory-budget.ts';
+import { inUnits } from '../../src/runtime/limits/memory-budget.ts';
 import { UnreadableCommand } from './wire-fields.ts';
 
 type AnswerInit = MessageInitShape<typeof AnswerSchema>;
@@ -78,7 +78,7 @@ export function sizeOf({ result }: AnswerInit): number {
   return heldBytes((refusal.message?.length ?? 0) + (refusal.details?.length ?? 0));
 }
 
-/** Rounds up to units of the budget, so that amounts that were held one by one can be released as a sum. */
+/** In whole units of the budget: a batch of answers, and what a stream still holds at its end, is released as a sum. */
 export function heldBytes(textLength: number): number {
-  return Math.ceil((textLength + overheadBytes) / budgetUnitBytes) * budgetUnitBytes;
+  return inUnits(textLength + overheadBytes);
 }

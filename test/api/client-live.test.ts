@@ -1,5 +1,5 @@
 import { generateKeyPairSync } from 'node:crypto';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import {
@@ -383,6 +383,6 @@ describe('ledger-trust export and verify', () => {
     expect(code).toBe(1);
     expect(err).toMatch(/^ledger-trust: There is no such ledger/);
     expect(() => readFileSync(out)).toThrow();
-    expect(() => readFileSync(`${out}.part`)).toThrow();
+    expect(readdirSync(dir).filter((name) => name.startsWith('none.jsonl'))).toEqual([]);
   });
 });

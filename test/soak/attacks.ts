@@ -26,22 +26,20 @@ import { run as unreadAnswers } from '../support/attacks/unread-answers.ts';
 import { hugeBody, slowHeaders } from '../support/attacks.ts';
 import type { Attack, AttackTarget } from './attack.ts';
 
+const registerPath = '/v1/developer/register';
+
 /**
  * Repeats one round of an attack on so many connections at once until the signal ends. A round returns what it did.
- * `asked`: a path for POST on the HTTP port. It is asked once before, and is there.
+ * The HTTP port is asked once before whether it takes registrations.
  */
-function repeated(
-  unit: string,
-  asked: string,
-  round: (target: AttackTarget, signal: AbortSignal) => Promise<number>,
-): Attack {
+function repeated(unit: string, round: (target: AttackTarget, signal: AbortSignal) => Promise<number>): Attack {
   return async (target, signal, connections, begun) => {
     const json = { 'content-type': 'application/json' };
-    const answer = await fetch(`${target.base}${asked}`, { method: 'POST', headers: json, body: '{}', signal });
+    const answer = await fetch(`${target.base}${registerPath}`, { method: 'POST', headers: json, body: '{}', signal });
     await answer.arrayBuffer();
     // Without its fields the request is refused, but by the method.
     if (answer.status !== 200 && answer.status !== 400)
-      throw new Error(`${asked} was answered with status ${answer.status}`);
+      throw new Error(`${registerPath} was answered with status ${answer.status}`);
     begun();
     let count = 0;
     const one = async (): Promise<void> => {
@@ -97,8 +95,7 @@ function byReader(
   };
 }
 
-const register = '/v1/developer/register';
-const registerHead = `POST ${register} HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n`;
+const registerHead = `POST ${registerPath} HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n`;
 
 /** Those that speak TLS, or whose connections end before they would. */
 export const overTls: readonly string[] = [
@@ -121,7 +118,7 @@ export const attacks: Readonly<Record<string, Attack>> = {
     await once(signal, 'abort');
     return null;
   },
-  'slow headers': repeated('connections', register, async ({ http }, signal) => {
+  'slow headers': repeated('connections', async ({ http }, signal) => {
     const socket = slowHeaders(http);
     let isOpen = false;
     socket.once('connect', () => {
@@ -133,7 +130,7 @@ export const attacks: Readonly<Record<string, Attack>> = {
     signal.removeEventListener('abort', end);
     return isOpen ? 1 : 0;
   }),
-  'bodies without end': repeated('bytes', register, ({ http }) => hugeBody(http, registerHead, 2 ** 26)),
+  'bodies without end': repeated('bytes', ({ http }) => hugeBody(http, registerHead, 2 ** 26)),
   'silent internal connections': async ({ opsBase }, signal, connections, begun) => {
     begun();
     return { count: await internalConnections(opsBase, signal, connections), unit: 'connections' };

@@ -5,10 +5,11 @@ import type { MemoryBudget } from '../../runtime/limits/memory-budget.ts';
 import { inodeOf } from './kernel-buffers.ts';
 import { type HttpHandler, HttpResponse } from './response.ts';
 
-interface WaitingRequest {
+interface TakenRequest {
   readonly request: IncomingMessage;
   readonly response: HttpResponse;
   readonly serve: HttpHandler;
+  /** Counted while it waits, and while it is under way. */
   readonly heldBytes: number;
 }
 
@@ -34,7 +35,7 @@ export class HttpConnection {
   newest: HttpResponse | null = null;
   readonly #memory: MemoryBudget;
   #underWay: HttpResponse[] = [];
-  readonly #waiting: WaitingRequest[] = [];
+  readonly #waiting: TakenRequest[] = [];
   #isEnding = false;
   /** Called once at most `left` answers are still to be given. */
   #afterAnswers: { readonly left: number; readonly then: () => void } | null = null;
@@ -82,21 +83,21 @@ export class HttpConnection {
     // A request may fail after its reader has gone. An error without any listener would end the process.
     request.on('error', noMatter);
     this.newest = response;
-    if (this.#underWay.length < limits.httpUnderWayMax) this.#begin(request, response, serve);
-    else this.#wait(request, response, serve);
+    const taken = { request, response, serve, heldBytes: headBytes(request) };
+    if (this.#underWay.length < limits.httpUnderWayMax) this.#begin(taken);
+    else this.#wait(taken);
   }
 
-  #begin(request: IncomingMessage, response: HttpResponse, serve: HttpHandler): void {
+  #begin({ request, response, serve, heldBytes }: TakenRequest): void {
     // An array that grows by a push has room for 17.
     this.#underWay = [...this.#underWay, response];
     response.on('close', HttpResponse.closed);
-    response.holdCall(headBytes(request));
+    response.holdCall(heldBytes);
     serve(request, response);
   }
 
-  #wait(request: IncomingMessage, response: HttpResponse, serve: HttpHandler): void {
-    const heldBytes = headBytes(request);
-    if (this.#waiting.length >= limits.httpWaitingMax || !this.#memory.hold('call', heldBytes)) {
+  #wait(taken: TakenRequest): void {
+    if (this.#waiting.length >= limits.httpWaitingMax || !this.#memory.hold('call', taken.heldBytes)) {
       this.#isEnding = true;
       this.socket.destroy();
       // Otherwise everything from this read would be parsed: up to 1,600 requests, some 20 ms.
@@ -104,7 +105,7 @@ export class HttpConnection {
       if (parser) parser.onIncoming = () => 2;
       return;
     }
-    this.#waiting.push({ request, response, serve, heldBytes });
+    this.#waiting.push(taken);
     this.socket.pause();
   }
 
@@ -121,7 +122,7 @@ export class HttpConnection {
     const next = this.#waiting.shift();
     if (next === undefined) return;
     this.#memory.release('call', next.heldBytes);
-    this.#begin(next.request, next.response, next.serve);
+    this.#begin(next);
     if (this.#waiting.length === 0 && (this.socket as SocketInternals)._paused !== true) this.socket.resume();
   }
 

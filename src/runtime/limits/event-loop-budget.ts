@@ -1,5 +1,5 @@
 /** Characters in one turn of the event loop: 2 to 5 ms of rows read and parsed, 5 to 10 ms of snapshots made. */
-export const shareChars = 256 * 1024;
+export const turnCharsMax = 256 * 1024;
 /** Fixed cost of a record, in characters. */
 const recordChars = 1_024;
 
@@ -14,7 +14,7 @@ export class EventLoopBudget {
 
   /** Returns null if the caller may continue at once, else a promise to await before it continues. */
   whenFree(): Promise<void> | null {
-    if (this.#waiting.length === 0 && this.#usedChars < shareChars) return null;
+    if (this.#waiting.length === 0 && this.#usedChars < turnCharsMax) return null;
     this.#endTurnLater();
     return new Promise((resolve) => void this.#waiting.push(resolve));
   }
@@ -41,7 +41,7 @@ export class EventLoopBudget {
     // The caller that was woken works in microtasks until it waits for something. The next one is woken after these.
     queueMicrotask(() =>
       process.nextTick(() => {
-        if (this.#usedChars < shareChars) this.#goOn();
+        if (this.#usedChars < turnCharsMax) this.#goOn();
         else this.#endTurnLater();
       }),
     );

@@ -83,6 +83,11 @@ export class MemoryBudget {
   }
 }
 
+/** Rounds up to whole units, so that amounts that were held one by one can be released as a sum. */
+export function inUnits(bytes: number): number {
+  return unitsOf(bytes) * budgetUnitBytes;
+}
+
 function unitsOf(bytes: number): number {
   return Math.ceil(bytes / budgetUnitBytes);
 }

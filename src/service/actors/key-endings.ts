@@ -16,7 +16,7 @@ interface Ending {
 export class KeyEndings implements SigningKeys {
   readonly #keys: Pick<SigningKeys, 'fresh' | 'read'>;
   readonly #clock: Pick<Clock, 'after'>;
-  /** By actor: whoever ends many keys costs the events of others nothing. */
+  /** By actor, so that the many ends of one actor cost the events of others nothing. */
   readonly #endings = new Map<string, Set<Ending>>();
 
   constructor(keys: Pick<SigningKeys, 'fresh' | 'read'>, clock: Pick<Clock, 'after'>) {

@@ -1,4 +1,4 @@
-import { budgetUnitBytes } from '../../runtime/limits/memory-budget.ts';
+import { inUnits } from '../../runtime/limits/memory-budget.ts';
 import type { FollowedEvent } from './followed-event.ts';
 
 /** Seqs of a page. A follower that waits for one event has the store read no more than so many. */
@@ -63,8 +63,8 @@ export class FollowedPages {
   add(page: FollowedPage, event: FollowedEvent | null, rowChars: number): void {
     page.events.push(event);
     if (this.#pages.get(keyOf(page.ledgerId, page.first)) !== page) return;
-    // In whole units of the budget, because the events of a page are released together.
-    const bytes = eventBytes + Math.ceil((rowChars * bytesOfChar) / budgetUnitBytes) * budgetUnitBytes;
+    // The events of a page are released together.
+    const bytes = inUnits(eventBytes + rowChars * bytesOfChar);
     page.bytes += bytes;
     this.#bytes += bytes;
     this.#memory.add(bytes);

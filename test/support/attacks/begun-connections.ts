@@ -1,6 +1,9 @@
 import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 
+/** The beginning of a TLS handshake: a record that promises 4 KiB. */
+export const tlsHello = Buffer.from([0x16, 3, 1, 16, 0, 1]);
+
 export interface Beginning {
   readonly host: string;
   readonly port: number;

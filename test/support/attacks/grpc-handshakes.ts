@@ -1,11 +1,9 @@
-import { keepBegun } from './begun-connections.ts';
+import { keepBegun, tlsHello } from './begun-connections.ts';
 import type { GrpcTarget } from './grpc-connections.ts';
 import { preface } from './http2-frames.ts';
 
-/** The beginning of a TLS record that promises 4 KiB. */
-const hello = Buffer.from([0x16, 3, 1, 16, 0, 1]);
 /** None of them comes to an end, of TLS or of HTTP/2. */
-const beginnings = [Buffer.alloc(0), hello, preface.subarray(0, 10), preface];
+const beginnings = [Buffer.alloc(0), tlsHello, preface.subarray(0, 10), preface];
 const socketsEach = 50;
 
 /** Connections that begin and do not go on, on 50 sockets each. Resolves to how many began. */
@@ -14,7 +12,7 @@ export function run({ grpc }: GrpcTarget, signal: AbortSignal, connections: numb
   const sockets = Array.from({ length: connections * socketsEach }, (_, at) => ({
     host,
     port: Number(port),
-    sent: beginnings[at % beginnings.length] ?? hello,
+    sent: beginnings[at % beginnings.length] ?? tlsHello,
   }));
   return keepBegun(sockets, signal);
 }

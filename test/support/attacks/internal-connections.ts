@@ -1,10 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { keepBegun } from './begun-connections.ts';
+import { keepBegun, tlsHello } from './begun-connections.ts';
 
 const half = Buffer.from('GET /health/live HTTP/1.1\r\nHost: a\r\n');
-/** The beginning of a TLS handshake: a record that promises 4 KiB. Nodes of a cluster speak TLS on this port. */
-const hello = Buffer.from([0x16, 3, 1, 16, 0, 1]);
-const beginnings = [Buffer.alloc(0), half, hello];
+/** Nodes of a cluster speak TLS on this port. */
+const beginnings = [Buffer.alloc(0), half, tlsHello];
 /** An address has 64 places of the port's 256. */
 const addresses = Array.from({ length: 8 }, (_, at) => `127.0.1.${at + 1}`);
 const socketsEach = 16;

@@ -10,7 +10,7 @@ import { MasterActor } from '../../../src/actors/ledger/master-actor.ts';
 import { SaveQueue } from '../../../src/actors/ledger/save-queue.ts';
 import { type SavingParts, SnapshotSaving } from '../../../src/actors/ledger/snapshot-saving.ts';
 import { systemClock } from '../../../src/runtime/clock/system-clock.ts';
-import { shareChars } from '../../../src/runtime/limits/event-loop-budget.ts';
+import { turnCharsMax } from '../../../src/runtime/limits/event-loop-budget.ts';
 import type { LedgerStore, Snapshot } from '../../../src/store/ledger-store.ts';
 import { charsOf, pageCharsMax } from '../../../src/store/pages.ts';
 import { append, createMaster, ledgerId, masterId, openLedger } from '../../support/commands.ts';
@@ -69,7 +69,7 @@ test('after two saves that were joined and failed, no later place counts as save
     (seq: number, chars = 2) =>
     () => ({ foldVersion: 1, seq, hash: '', state: 'x'.repeat(chars) });
   // Fills the turn, so that the next ones wait.
-  const other = new SnapshotSaving(parts, masterId, -1).saveWhenDue(snapshotEveryEvents, snapshot(0, shareChars));
+  const other = new SnapshotSaving(parts, masterId, -1).saveWhenDue(snapshotEveryEvents, snapshot(0, turnCharsMax));
   const saving = new SnapshotSaving(parts, ledgerId, -1);
   const leaving = snapshotEveryEvents + snapshotWhenLeavingEvents;
   const both = [

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { snapshotCharsAtStoreMax } from '../../../src/actors/bounds.ts';
 import { SaveQueue } from '../../../src/actors/ledger/save-queue.ts';
-import { shareChars } from '../../../src/runtime/limits/event-loop-budget.ts';
+import { turnCharsMax } from '../../../src/runtime/limits/event-loop-budget.ts';
 import type { Snapshot } from '../../../src/store/ledger-store.ts';
 import { ManualClock, settled } from '../../support/clock.ts';
 import { startMs } from '../../support/world.ts';
@@ -12,7 +12,7 @@ function queue() {
   const saves = new SaveQueue(clock);
   const made: string[] = [];
   const atStore: PromiseWithResolvers<void>[] = [];
-  const save = (owner: string, chars = shareChars, beginBefore = Number.POSITIVE_INFINITY, name = owner) =>
+  const save = (owner: string, chars = turnCharsMax, beginBefore = Number.POSITIVE_INFINITY, name = owner) =>
     saves.run(owner, {
       snapshot: (): Snapshot => {
         made.push(name);
@@ -53,8 +53,8 @@ test('only so much is at the store at a time, and the next save begins when one 
   const all = Array.from({ length: 40 }, (_, index) => save(String(index)));
   await turns(60);
   const begun = made.length;
-  expect(begun * shareChars).toBeGreaterThan(snapshotCharsAtStoreMax / 2);
-  expect(begun * shareChars).toBeLessThanOrEqual(snapshotCharsAtStoreMax + shareChars);
+  expect(begun * turnCharsMax).toBeGreaterThan(snapshotCharsAtStoreMax / 2);
+  expect(begun * turnCharsMax).toBeLessThanOrEqual(snapshotCharsAtStoreMax + turnCharsMax);
   atStore[0]?.resolve();
   await turns(3);
   expect(made).toHaveLength(begun + 1);
