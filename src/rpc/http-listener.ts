@@ -6,7 +6,7 @@ import type { HttpHandlerParts } from './http/handler-parts.ts';
 import { createPageHandler, type Pages } from './http/pages.ts';
 import { checkHead, createHttpServer, type HttpRequests, type TlsKeys } from './http/server.ts';
 import { refuseRequest, transportOf } from './http/unrouted-request.ts';
-import { addressOf, type Listener, listenOn } from './listening.ts';
+import { acceptWaiting, addressOf, type Listener, listenOn } from './listening.ts';
 import { createRestHandler } from './rest/handler.ts';
 
 export interface HttpPortParts extends HttpHandlerParts {
@@ -57,6 +57,7 @@ export async function openHttpListener(parts: HttpPortParts, host: string, port:
   const server = createHttpServer(requests, parts.tls, parts.newId, connections);
   await listenOn(server, host, port);
   const close = async (graceMs: number): Promise<void> => {
+    await acceptWaiting(server, graceMs);
     const closed = new Promise<void>((resolve) => server.close(() => resolve()));
     await Promise.all([parts.pipeline.running.drained(graceMs), connections.drain(graceMs)]);
     await closed;

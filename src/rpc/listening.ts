@@ -1,5 +1,7 @@
 import { once } from 'node:events';
 import type { Server } from 'node:net';
+import { setImmediate as immediate } from 'node:timers/promises';
+import { limits } from '../runtime/limits/limits.ts';
 
 export interface Listener extends AsyncDisposable {
   readonly host: string;
@@ -16,6 +18,26 @@ export async function listenOn(server: Server, host: string, port: number): Prom
   } catch (error) {
     throw new Error(`Cannot listen on ${host} port ${port}: ${(error as Error).message}`, { cause: error });
   }
+}
+
+/**
+ * Accepts the connections that wait in the kernel, for at most drainIdleMs and `graceMs`. Closing the server would reset
+ * them, and their clients may have sent requests already.
+ */
+export async function acceptWaiting(server: Server, graceMs: number): Promise<void> {
+  const endMs = performance.now() + Math.min(graceMs, limits.drainIdleMs);
+  let mayWait = true;
+  const accepted = (): void => {
+    mayWait = true;
+  };
+  server.on('connection', accepted);
+  // An immediate runs before this iteration of the event loop looks for connections. Each further one accepts one.
+  await immediate();
+  while (mayWait && performance.now() < endMs) {
+    mayWait = false;
+    await immediate();
+  }
+  server.off('connection', accepted);
 }
 
 export function addressOf(server: Server): { readonly host: string; readonly port: number } {

@@ -15,7 +15,7 @@ import { limits } from '../../../runtime/limits/limits.ts';
 import { MemoryBudget } from '../../../runtime/limits/memory-budget.ts';
 import { inodeOf, unsentBytes } from '../../http/kernel-buffers.ts';
 import type { TlsKeys } from '../../http/server.ts';
-import { addressOf, listenOn } from '../../listening.ts';
+import { acceptWaiting, addressOf, listenOn } from '../../listening.ts';
 import { Connections } from '../connections.ts';
 import { backlogKib, FrameBacklog } from '../frame-backlog.ts';
 import { FrameReader, FrameWriter, type WorkerCall, workerEvent } from '../frames.ts';
@@ -138,6 +138,7 @@ function watch(call: EventEmitter, number: number, workerCall: WorkerCall): void
 
 async function close(graceMs: number): Promise<void> {
   health.setServing(false);
+  await acceptWaiting(net, graceMs);
   const closed = new Promise<void>((resolve) => net.close(() => resolve()));
   // Each connection gets a GOAWAY and ends after its last call. The callback of grpc-js comes too early.
   server.tryShutdown(() => {});

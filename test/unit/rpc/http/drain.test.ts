@@ -56,6 +56,18 @@ test('an idle connection is ended in order, and a request that arrives during th
   await closed;
 });
 
+test('connections that wait to be accepted when the port closes are answered', async () => {
+  const node = await start(async () => ({ status: 'ok' }));
+  const sockets = Array.from({ length: 20 }, () => openTextSocket(node.http.port));
+  for (const socket of sockets) socket.write(request);
+  const ends = Promise.allSettled(sockets.map((socket) => once(socket, 'close')));
+  // The sockets connect. The node accepts one of them in each iteration of the event loop.
+  await new Promise<void>((resolve) => process.nextTick(resolve));
+  await node.http.close(5_000);
+  await ends;
+  expect(sockets.map(({ errored, text }) => errored ?? text.slice(0, 15))).toEqual(sockets.map(() => 'HTTP/1.1 200 OK'));
+});
+
 test('each pipelined request is answered during the drain, and only the last answer has `connection: close`', async () => {
   const go = Promise.withResolvers<void>();
   const node = await start(() => go.promise.then(() => ({ status: 'ok' })));
