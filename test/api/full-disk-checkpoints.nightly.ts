@@ -14,7 +14,8 @@ test('a node with a full disk refuses checkpoints with 503, and signs none that 
   const DATA_DIR = join(temporaryDir(), 'data');
   await using node = await startNodeProcess({ DATA_DIR, NODE_OPTIONS: '--max-old-space-size=256' }, fullAt4Mebibytes);
   const order = await newOrder(node.base, { keyed: false });
-  const master = await newMaster(order);
+  const [master, unasked] = [await newMaster(order), await newMaster(order)];
+  await append(unasked, order.buyer, 'NOTED', {});
   const notes = await KeptNotes.at(node.base);
   const logs = notes.logsOf(order, [master]);
   // The disk is full soon: so many sizes are signed before, however fast the machine is.
@@ -40,10 +41,15 @@ test('a node with a full disk refuses checkpoints with 503, and signs none that 
   await Promise.all(lanes);
   const signedBefore = notes.counts.sizes;
   const first = notes.answers.get('503 unavailable') ?? 0;
-  for (const log of logs) {
+  for (const log of notes.logsOf(order, [master, unasked])) {
+    const largest = notes.largestOf(log);
     const answer = await notes.get(node.base, log, 'checkpoint');
-    expect(answer).toMatchObject({ status: 503, code: 'unavailable' });
-    expect(answer?.body.error).not.toMatchObject({ details: { reason: 'log_behind' } });
+    // Its last event may have been signed in time: then nothing has to be stored.
+    if (largest > 0 && answer?.status === 200) expect(answer.body.size).toBeLessThanOrEqual(largest);
+    else {
+      expect(answer).toMatchObject({ status: 503, code: 'unavailable' });
+      expect(answer?.body.error).not.toMatchObject({ details: { reason: 'log_behind' } });
+    }
   }
   isRunning = false;
   await asking;
