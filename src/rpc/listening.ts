@@ -21,8 +21,8 @@ export async function listenOn(server: Server, host: string, port: number): Prom
 }
 
 /**
- * Accepts the connections that wait in the kernel, for at most drainIdleMs and `graceMs`. Closing the server would reset
- * them, and their clients may have sent requests already.
+ * Accepts the connections that wait in the kernel, for at most drainIdleMs and `graceMs`. Closing the server would
+ * reset them, and their clients may have sent requests already.
  */
 export async function acceptWaiting(server: Server, graceMs: number): Promise<void> {
   const endMs = performance.now() + Math.min(graceMs, limits.drainIdleMs);
