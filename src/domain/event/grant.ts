@@ -32,7 +32,7 @@ export interface Grant {
   readonly eventId: string;
 }
 
-/** The part of a grant that decides access. A follower keeps this part, and not `permissions`, which may be large. */
+/** The part of a grant that decides access. Readers are given this part, and not `permissions`, which may be large. */
 export type GrantTerms = Pick<Grant, 'role' | 'access' | 'expiresAt'>;
 
 export function grantTerms({ role, access, expiresAt }: GrantTerms): GrantTerms {

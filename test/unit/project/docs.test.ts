@@ -64,6 +64,27 @@ test('every file that a source file names exists', () => {
   expect(documents.filter((text) => !known.has(text.split(' ', 1)[0] ?? ''))).toEqual([]);
 });
 
+/** What CONTRIBUTING.md names in backticks that is no path: names in code, of files and of members such as `a.b`. */
+const namesIn = (text: string) =>
+  [...text.replace(/^ *```[\s\S]*?^ *```$/gm, '').matchAll(/`(#?[a-z][\w-]*(?:\.[\w-]+)*)`/gi)].map(
+    ([, name = '']) => name,
+  );
+
+test('every name of code and of a file in CONTRIBUTING.md is in the tree', () => {
+  const files = ['src', 'cluster', 'test', 'bench', 'docs', 'proto']
+    .flatMap((folder) =>
+      readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).map((name) => join(folder, name)),
+    )
+    .filter((path) => /\.\w+$/.test(path) && !path.startsWith('src/gen/'));
+  const fileNames = new Set([...files, ...pages].map((path) => basename(path)));
+  const code = [...files.filter((path) => /\.(?:ts|mjs|proto)$/.test(path)), 'package.json'].map(textOf);
+  const words = new Set(code.flatMap((text) => text.match(/#?\w+(?:-\w+)*/g) ?? []));
+  const isThere = (name: string) => fileNames.has(name) || name.split('.').every((part) => words.has(part));
+  const named = namesIn(textOf('CONTRIBUTING.md'));
+  expect(named.length).toBeGreaterThan(100);
+  expect(named.filter((name) => !isThere(name))).toEqual([]);
+});
+
 /** Lines of prose: not of tables, code, headings and lists of links. */
 function proseOf(page: string): string[] {
   const text = textOf(page).replace(/^ *```[\s\S]*?^ *```$/gm, '');
