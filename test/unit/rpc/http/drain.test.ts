@@ -65,7 +65,9 @@ test('connections that wait to be accepted when the port closes are answered', a
   await new Promise<void>((resolve) => process.nextTick(resolve));
   await node.http.close(5_000);
   await ends;
-  expect(sockets.map(({ errored, text }) => errored ?? text.slice(0, 15))).toEqual(sockets.map(() => 'HTTP/1.1 200 OK'));
+  expect(sockets.map(({ errored, text }) => errored ?? text.slice(0, 15))).toEqual(
+    sockets.map(() => 'HTTP/1.1 200 OK'),
+  );
 });
 
 test('each pipelined request is answered during the drain, and only the last answer has `connection: close`', async () => {
