@@ -1,10 +1,12 @@
 import { constants, type Http2Session } from 'node:http2';
+import type { Socket } from 'node:net';
 import { Slab } from '../../runtime/collections/slab.ts';
 import { FairShare } from '../../runtime/limits/fair-share.ts';
 import { limits } from '../../runtime/limits/limits.ts';
 import type { MemoryBudget } from '../../runtime/limits/memory-budget.ts';
 import { PublicConnections } from '../../runtime/limits/public-connections.ts';
 import { StandardStreams } from '../../runtime/limits/standard-streams.ts';
+import { isReset } from '../http/kernel-buffers.ts';
 
 /** Bounds of one connection, in bytes. */
 export interface GrpcBounds {
@@ -31,6 +33,15 @@ export class Connection {
   constructor(session: Http2Session, connections: Slab<Connection>) {
     this.session = session;
     this.slot = connections.add(this);
+  }
+
+  /**
+   * Whether it holds something for a client that is gone. Over TLS, a write that waits while the client resets the
+   * connection never ends in Node, which reads no further meanwhile.
+   */
+  get isLeft(): boolean {
+    const holdsAny = this.unfinishedBytes > 0 || this.answerBytes > 0;
+    return holdsAny && !this.session.destroyed && isReset(this.session.socket as Socket);
   }
 
   get isServing(): boolean {
@@ -120,7 +131,10 @@ export class Connections {
   updateBudget(): void {
     if (this.nowMs - this.#forgotMs >= 1_000) {
       this.#forgotMs = this.nowMs;
-      for (const one of this.#all) one.refusals = Math.floor(one.refusals / 2);
+      for (const one of this.#all) {
+        one.refusals = Math.floor(one.refusals / 2);
+        if (one.isLeft) one.end();
+      }
     }
     this.#setBudget('request', this.#requests.total);
     this.#setBudget('answer', this.#answerBytes.answer);

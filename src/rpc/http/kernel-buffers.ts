@@ -6,9 +6,9 @@ const tables = ['/proc/self/net/tcp', '/proc/self/net/tcp6'];
 /** A line with its fields `tx_queue`, in hexadecimal digits, and `inode`. */
 const socketLine = /^ *\d+: \S+ \S+ \S+ ([0-9A-F]+):\S+ \S+ \S+ +\d+ +\d+ (\d+) /gm;
 
-/** A member of a socket that Node does not publish. */
+/** Members of a socket that Node does not publish. */
 interface SocketInternals {
-  readonly _handle?: { readonly fd?: number } | null;
+  readonly _handle?: { readonly fd?: number; getpeername?(into: object): number } | null;
 }
 
 /** The inode of a TCP socket, by which Linux names it. '': it has closed, or this is not Linux. */
@@ -19,6 +19,11 @@ export function inodeOf(socket: Socket): string {
   } catch {
     return '';
   }
+}
+
+/** Whether the other end has reset the connection, as the system says. Node says it only of a socket that it reads. */
+export function isReset(socket: Socket): boolean {
+  return ((socket as SocketInternals)._handle?.getpeername?.({}) ?? 0) < 0;
 }
 
 /**

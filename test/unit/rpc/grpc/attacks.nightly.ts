@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test, vi } from 'vitest';
@@ -22,6 +23,12 @@ import { bearer, startListeningNode } from '../../../support/listening-node.ts';
 vi.setConfig({ testTimeout: 120_000 });
 
 const stuckCalls = 900;
+
+/** Whether the kernel has an established connection from this port to the node, on the node's side. */
+function isOpenTo(port: number): boolean {
+  const from = `:${port.toString(16).toUpperCase().padStart(4, '0')} 01 `;
+  return readFileSync('/proc/self/net/tcp', 'latin1').includes(from);
+}
 
 test('calls that were refused on a socket that is not read end with it after 30 s', async () => {
   const stuck = Promise.withResolvers<void>();
@@ -62,6 +69,9 @@ test('calls that were refused on a socket that is not read end with it after 30 
   expect(heldBytes()).toBeGreaterThanOrEqual(stuckCalls * limits.grpcCallBytes);
   // A ping without an answer would end the connection only 80 s after its start.
   await expect.poll(heldBytes, { timeout: limits.grpcAnswerTimeoutMs + 5_000, interval: 100 }).toBe(0);
+  // Without reading the socket: once it is read, what was written last ends, and Node closes the connection by itself.
+  const { localPort = 0 } = attacker.socket;
+  await expect.poll(() => isOpenTo(localPort), { timeout: limits.grpcEndedSessionMs + 5_000 }).toBe(false);
   over.abort();
 });
 

@@ -11,6 +11,7 @@ import { attackerOf, type GrpcTarget, untilClosed } from '../../../support/attac
 import { floods } from '../../../support/attacks/grpc-floods.ts';
 import { run as shakeHands } from '../../../support/attacks/grpc-handshakes.ts';
 import { run as reflect } from '../../../support/attacks/grpc-reflection.ts';
+import { run as leaveUnfinished } from '../../../support/attacks/grpc-unfinished.ts';
 import { run as untaken } from '../../../support/attacks/grpc-untaken.ts';
 import { callHeaders, data, endHeaders, frame, frameType, grpcMessage } from '../../../support/attacks/http2-frames.ts';
 import { resetFirstStreams, resetStreamsOverTls } from '../../../support/attacks/reset-streams.ts';
@@ -304,6 +305,19 @@ test('a stream of reflection holds one answer that is not taken, however many re
   over.abort();
   await untilClosed(attacker);
   await expectCalm();
+});
+
+test('messages without end hold nothing of the budget once their connections are reset, with TLS too', async () => {
+  for (const attacked of [node, secure]) {
+    const at = { grpc: attacked.grpcAddress, tls: attacked === secure };
+    const over = new AbortController();
+    const attacking = leaveUnfinished(at, over.signal, 10);
+    await expect.poll(() => attacked.memory.heldBytes('request')).toBeGreaterThan(10 * mebibyte);
+    await delay(1_000);
+    over.abort();
+    await attacking;
+    await expectCalm(attacked);
+  }
 });
 
 test('a caller that does not read its socket holds little', async () => {
