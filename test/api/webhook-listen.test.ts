@@ -24,7 +24,7 @@ function listening(args: readonly string[]) {
     },
     colored: (_: string, text: string) => text,
     isWatched: false,
-    readStdin: async () => Buffer.alloc(0),
+    async *stdin() {},
     exitWith: (code: number) => {
       heard.code = code;
     },

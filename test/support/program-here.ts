@@ -28,7 +28,9 @@ export async function runHere(args: readonly string[], options: HereOptions = {}
     },
     colored: (_color, text) => text,
     isWatched: false,
-    readStdin: async () => Buffer.from(options.input ?? ''),
+    async *stdin() {
+      yield Buffer.from(options.input ?? '');
+    },
     exitWith(given) {
       code = given;
     },

@@ -1,8 +1,8 @@
 import type { JsonObject } from '../../client/shapes.ts';
 import { LedgerError } from '../../domain/errors.ts';
 import { parseJson, toValue } from '../../domain/json/json.ts';
-import { nameOf, readJson } from '../commands/file-content.ts';
-import { inputError, type Terminal, usageError } from '../terminal/terminal.ts';
+import { readJson } from '../commands/file-content.ts';
+import { inputError, nameOf, type Terminal, usageError } from '../terminal/terminal.ts';
 
 /**
  * The JSON object that an option gives: itself, as the name of a file, or `-` for stdin. Parsed strictly (RFC 7493).

@@ -6,13 +6,9 @@ import { LedgerError } from '../../domain/errors.ts';
 import { type JsonNode, parseJsonBytes } from '../../domain/json/json.ts';
 import { ed25519Key } from '../../domain/keys/key-object.ts';
 import { neededApiKey, type Settings } from '../service/settings.ts';
-import { CliError, inputError, readInput, reasonOf, type Terminal } from '../terminal/terminal.ts';
+import { CliError, inputError, nameOf, readInput, reasonOf, type Terminal } from '../terminal/terminal.ts';
 
 const STDIN = 0;
-
-export function nameOf(path: string): string {
-  return path === '-' ? 'stdin' : path;
-}
 
 /** Whether two paths name the same file, also through links. `-` is stdin, which may be a file that has a path too. */
 export async function isSameFile(one: string, other: string): Promise<boolean> {

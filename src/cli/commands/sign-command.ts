@@ -3,8 +3,8 @@ import { digestOf, entityRequestInput, type SigningInput, signerFromPrivateKey }
 import { LedgerError } from '../../domain/errors.ts';
 import { parseKid } from '../../domain/keys/signature.ts';
 import { checkEventType, checkTime, checkUuid } from '../../domain/values/fields.ts';
-import { inputError, readInput, type Terminal, usageError } from '../terminal/terminal.ts';
-import { nameOf, readJson, readPrivateKey } from './file-content.ts';
+import { inputError, nameOf, readInput, type Terminal, usageError } from '../terminal/terminal.ts';
+import { readJson, readPrivateKey } from './file-content.ts';
 
 interface SignOptions {
   readonly key: string;

@@ -2,11 +2,11 @@ import type { Command } from 'commander';
 import { verifyForeignProof } from '../../domain/log/foreign-proof.ts';
 import { parseVkey } from '../../domain/log/log-key.ts';
 import { ProofRefused } from '../../domain/log/proof-refused.ts';
-import { nameOf, readText } from '../commands/file-content.ts';
+import { readText } from '../commands/file-content.ts';
 import { refusedError } from '../commands/refused-proof.ts';
 import { exitCodes } from '../terminal/exit-codes.ts';
 import { shownText } from '../terminal/shown-text.ts';
-import { inputError, type Terminal, usageError } from '../terminal/terminal.ts';
+import { inputError, nameOf, type Terminal, usageError } from '../terminal/terminal.ts';
 
 interface ProofCommandOptions {
   readonly record: string;

@@ -24,11 +24,7 @@ export function processTerminal(): Terminal {
     },
     colored: (color, text) => styleText(color, text, { stream: process.stdout }),
     isWatched: process.stderr.isTTY === true,
-    async readStdin() {
-      const chunks: Buffer[] = [];
-      for await (const chunk of process.stdin) chunks.push(Buffer.from(chunk));
-      return Buffer.concat(chunks);
-    },
+    stdin: () => process.stdin,
     exitWith(code) {
       process.exitCode = code;
     },

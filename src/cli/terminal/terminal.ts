@@ -1,4 +1,5 @@
-import { readFile } from 'node:fs/promises';
+import { createReadStream } from 'node:fs';
+import { limits } from '../../runtime/limits/limits.ts';
 import { exitCodes } from './exit-codes.ts';
 
 /** What commands use of the process that they run in. */
@@ -14,7 +15,7 @@ export interface Terminal {
   colored(color: 'green' | 'yellow' | 'red', text: string): string;
   /** Whether stderr is a terminal. */
   readonly isWatched: boolean;
-  readStdin(): Promise<Buffer>;
+  stdin(): AsyncIterable<Buffer>;
   /** Sets the exit code of the process, else 0. */
   exitWith(code: number): void;
 }
@@ -38,14 +39,41 @@ export function inputError(message: string): CliError {
   return new CliError(message, exitCodes.input);
 }
 
-/** The bytes of a file, or of stdin for `-`. Throws CliError (exit code 66). */
-export async function readInput(terminal: Terminal, path: string): Promise<Buffer> {
-  if (path === '-') return terminal.readStdin();
+export function nameOf(path: string): string {
+  return path === '-' ? 'stdin' : path;
+}
+
+const MEBIBYTE = 1024 * 1024;
+
+/** How large an input may be that is read as a whole. */
+export interface InputBound {
+  readonly maxBytes: number;
+  /** What to do with a larger one, as the end of a sentence. */
+  readonly advice: string;
+}
+
+/** Of keys, secrets, certificates, notes and what is sent: no request may be larger. */
+const smallInput: InputBound = {
+  maxBytes: limits.requestBodyMaxBytes,
+  advice: 'see whether it is the right one',
+};
+
+/** The bytes of a file, or of stdin for `-`. Throws CliError (exit code 66), also if there are too many. */
+export async function readInput(terminal: Terminal, path: string, bound: InputBound = smallInput): Promise<Buffer> {
+  const { maxBytes, advice } = bound;
+  const pieces: Buffer[] = [];
+  let length = 0;
   try {
-    return await readFile(path);
+    for await (const piece of path === '-' ? terminal.stdin() : createReadStream(path)) {
+      pieces.push(piece);
+      length += piece.length;
+      if (length > maxBytes) break;
+    }
   } catch (error) {
-    throw inputError(`${path} cannot be read: ${reasonOf(error)}.`);
+    throw inputError(`${nameOf(path)} cannot be read: ${reasonOf(error)}.`);
   }
+  if (length > maxBytes) throw inputError(`${nameOf(path)} is larger than ${maxBytes / MEBIBYTE} MiB: ${advice}.`);
+  return Buffer.concat(pieces);
 }
 
 /** Why the file system refused, in words. */

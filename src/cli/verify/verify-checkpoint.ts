@@ -4,9 +4,9 @@ import type { AuthorityDocument } from '../../client/verify/key-source.ts';
 import type { Checkpoint } from '../../domain/log/checkpoint.ts';
 import { isServiceName, type LogKind, originOf, parseOrigin } from '../../domain/log/origin.ts';
 import { ProofRefused } from '../../domain/log/proof-refused.ts';
-import { nameOf, readText } from '../commands/file-content.ts';
+import { readText } from '../commands/file-content.ts';
 import { refusedError } from '../commands/refused-proof.ts';
-import { inputError, type Terminal, usageError } from '../terminal/terminal.ts';
+import { inputError, nameOf, type Terminal, usageError } from '../terminal/terminal.ts';
 import type { VerifyInput } from './verify-input.ts';
 
 /** Options of `verify` that say with which checkpoint events are compared. */

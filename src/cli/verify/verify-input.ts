@@ -1,6 +1,7 @@
 import { createReadStream } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { actorDocumentFromJson, authorityDocumentFromJson, eventFromJson } from '../../client/call/answer-encoding.ts';
+import { ANSWER_MAX_BYTES } from '../../client/call/http-sender.ts';
 import { invalidAnswer } from '../../client/error.ts';
 import type { Event } from '../../client/event.ts';
 import type { ActorDocument, AuthorityDocument } from '../../client/verify/key-source.ts';
@@ -17,9 +18,9 @@ import {
   readExportHeader,
   readExportLine,
 } from '../commands/export-file.ts';
-import { contentOf, nameOf, readJson } from '../commands/file-content.ts';
+import { contentOf, readJson } from '../commands/file-content.ts';
 import { isBlank, type Line, linesOf } from '../terminal/lines.ts';
-import { inputError, readInput, reasonOf, type Terminal } from '../terminal/terminal.ts';
+import { type InputBound, inputError, nameOf, readInput, reasonOf, type Terminal } from '../terminal/terminal.ts';
 
 export interface VerifyInput {
   readonly kind: VerifyOptions['kind'];
@@ -44,6 +45,11 @@ const jsonDepthMax = 128;
 /** The first line of an export is short. */
 const HEADER_MAX_BYTES = 4 * 1024;
 const CARRIAGE_RETURN = 0x0d;
+/** Of what is kept in memory: answers of the API, lists of them, and stdin. */
+const keptInput: InputBound = {
+  maxBytes: ANSWER_MAX_BYTES,
+  advice: 'name the file of an export, which may be of any size',
+};
 
 const ACTOR_DOCUMENT = 'resolver document';
 const AUTHORITY_DOCUMENT = 'trust anchor document';
@@ -60,7 +66,7 @@ interface Source {
 }
 
 async function openSource(terminal: Terminal, path: string): Promise<Source> {
-  const kept = path === '-' ? await terminal.readStdin() : null;
+  const kept = path === '-' ? await readInput(terminal, path, keptInput) : null;
   const name = nameOf(path);
   const beginning = kept === null ? await beginningOf(path) : kept.subarray(0, HEADER_MAX_BYTES);
   const header = contentOf(path, 'export', () => {
@@ -72,7 +78,7 @@ async function openSource(terminal: Terminal, path: string): Promise<Source> {
     header,
     lines: () => linesOf(kept === null ? createReadStream(path) : [kept], name),
     json: async (what) => {
-      const bytes = kept ?? (await readInput(terminal, path));
+      const bytes = kept ?? (await readInput(terminal, path, keptInput));
       return toValue(contentOf(path, what, () => parseJsonBytes(bytes, jsonDepthMax)));
     },
   };

@@ -2,7 +2,7 @@ import { LedgerTrustError } from '../error.ts';
 import type { Headers, Wire } from '../transport.ts';
 
 /** A page of events is 2 MiB, or one event of some 600 KiB. An answer far beyond that is not one of this API. */
-const ANSWER_MAX_BYTES = 64 * 1024 * 1024;
+export const ANSWER_MAX_BYTES = 64 * 1024 * 1024;
 
 interface HttpRequest extends Pick<Wire, 'path'> {
   readonly method: string;
