@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { createWriteStream } from 'node:fs';
-import { rename, rm } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { finished } from 'node:stream/promises';
+import { renameDurably } from '../../client/proofs/durable-rename.ts';
 import { CliError, reasonOf, type Terminal } from './terminal.ts';
 
 export type Write = (line: string) => Promise<void>;
@@ -35,7 +36,7 @@ export async function fileSink(path: string): Promise<Sink> {
     keep: async () => {
       file.end();
       await finished(file).catch(failed(path));
-      await rename(part, path).catch(failed(path));
+      await renameDurably(part, path).catch(failed(path));
       kept = true;
     },
     [Symbol.asyncDispose]: async () => {

@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { open, readFile, rename, rm } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { open, readFile, rm } from 'node:fs/promises';
 import { LedgerError } from '../../domain/errors.ts';
 import { parseJsonBytes, toValue } from '../../domain/json/json.ts';
 import { checkPublicKey } from '../../domain/keys/public-key.ts';
@@ -8,6 +7,7 @@ import { logKey } from '../../domain/log/log-key.ts';
 import { isServiceName, parseOrigin } from '../../domain/log/origin.ts';
 import { invalidAnswer } from '../error.ts';
 import type { WatermarkState, WatermarkStore } from '../watermark-store.ts';
+import { renameDurably } from './durable-rename.ts';
 import { givenLogKey } from './verify-proof.ts';
 
 /** What the user knows from elsewhere than the service. */
@@ -73,13 +73,11 @@ async function replace(path: string, content: string): Promise<void> {
     await using file = await open(part, 'wx', 0o600);
     await file.writeFile(content);
     await file.sync();
-    await rename(part, path);
+    await renameDurably(part, path);
   } catch (error) {
     await rm(part, { force: true });
     throw error;
   }
-  await using folder = await open(dirname(path));
-  await folder.sync();
 }
 
 function jsonOf(state: WatermarkState): object {

@@ -3,7 +3,10 @@ import { closeSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { exitCodes } from '../../../src/cli/terminal/exit-codes.ts';
+import { events, exported } from '../../support/export-of-vectors.ts';
+import { newShell } from '../../support/shell.ts';
 
+const { file } = newShell();
 const program = join(import.meta.dirname, '../../../cluster/cli.ts');
 
 /** A run of the program whose stdout or stderr is a full disk. */
@@ -17,8 +20,14 @@ function runFull(full: 'stdout' | 'stderr', ...args: readonly string[]) {
   }
 }
 
-test('a command whose output cannot be written ends with a sentence and 74, never with what means invalid', () => {
-  const { status, stderr } = runFull('stdout', '--version');
+const valid = file('valid.jsonl', exported(events, { kind: 'ledger' }));
+
+test.each([
+  ['a command', ['--version']],
+  ['verify of a valid export', ['verify', valid, '--trust-file-keys']],
+  ['verify of a valid export with --json', ['verify', valid, '--trust-file-keys', '--json']],
+])('%s whose output cannot be written ends with a sentence and 74, never with what means invalid', (_, args) => {
+  const { status, stderr } = runFull('stdout', ...args);
   expect([status, stderr]).toEqual([exitCodes.writeFailed, 'The output cannot be written: the disk is full.\n']);
 });
 

@@ -1,4 +1,5 @@
-import fs, { readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import fs, { existsSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { expect, test, vi } from 'vitest';
@@ -50,4 +51,21 @@ test('two commands that write to one path each write a whole file, which only th
   expect(readFileSync(path, 'utf8')).toBe('second 1\n');
   expect(statSync(path).mode & 0o777).toBe(0o600);
   expect(readFileSync(other, 'utf8')).toBe('of somebody else');
+});
+
+test('a kept file outlives a crash: its folder is synced once it has its name', async () => {
+  const path = join(dir, 'durable.jsonl');
+  await using sink = await fileSink(path);
+  await sink.write('line');
+  await using handle = await open(dir);
+  const synced: object[] = [];
+  const sync = vi.spyOn(Object.getPrototypeOf(handle), 'sync').mockImplementation(async function (this: typeof handle) {
+    synced.push({ isFolder: (await this.stat()).ino === statSync(dir).ino, isNamed: existsSync(path) });
+  });
+  try {
+    await sink.keep();
+  } finally {
+    sync.mockRestore();
+  }
+  expect(synced).toEqual([{ isFolder: true, isNamed: true }]);
 });
