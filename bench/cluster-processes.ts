@@ -7,19 +7,14 @@ import { startRedis } from '../cluster/local/redis.ts';
 import { defaultShardCount } from '../src/actors/bounds.ts';
 import { shardOf } from '../src/actors/routing/shard.ts';
 
-type Environment = { readonly [name: string]: string | undefined };
-
 /** Three nodes, Redis and one Cassandra, each a process of its own on this machine. */
 export interface BenchCluster extends AsyncDisposable {
   readonly nodes: readonly LocalNode[];
   readonly cassandraPid: number;
-  readonly redisPid: number;
-  /** Where Cassandra is, for programs that write to it beside the nodes: the variables of cassandraSettings. */
-  readonly env: Environment;
 }
 
 const nodeCount = 3;
-/** Five times Cassandra's default: a shared host may pause for seconds, and a bare loop settles no outcome. */
+/** Five times Cassandra's default: a shared host may pause for seconds. */
 const writeMaxMs = 10_000;
 const settleMaxMs = 90_000;
 const lookEveryMs = 1_000;
@@ -53,8 +48,6 @@ export async function startBenchCluster(dir: string, profileDir: string | null):
   return {
     nodes: cluster.nodes,
     cassandraPid: cassandra.nodes[0]?.process.pid ?? 0,
-    redisPid: redis.process.pid,
-    env: cassandraEnvironment(cluster.env),
     [Symbol.asyncDispose]: () => stack.disposeAsync(),
   };
 }
@@ -100,9 +93,4 @@ async function untilSettled(nodes: readonly LocalNode[]): Promise<void> {
     looks = atRest && now === before && views.every(({ moving }) => moving.length === 0) ? looks + 1 : 0;
     before = now;
   }
-}
-
-/** Plain data for other processes, without what else stands in the environment. */
-function cassandraEnvironment(env: Environment): Environment {
-  return Object.fromEntries(Object.entries(env).filter(([name]) => name.startsWith('CASSANDRA_')));
 }

@@ -5,7 +5,8 @@ import type { ClusterLoadResult } from './cluster-load-process.ts';
 import type { BenchCluster } from './cluster-processes.ts';
 import { type ClusterPart, type ClusterRunReport, clusterRunReport } from './cluster-run-report.ts';
 import type { LoadJob } from './load-job.ts';
-import { partsOf, type Records } from './load-report.ts';
+import { partsOf } from './load-report.ts';
+import { verificationLimit } from './raw-limits.ts';
 import type { PreparedRun } from './run.ts';
 import { cpuTime, machineCpuUs } from './server-process.ts';
 import { keyCount, type Setting } from './setting.ts';
@@ -15,7 +16,7 @@ import { rounded, sumOf } from './sum.ts';
 
 /**
  * Events sent before time is taken, 48,000 for each node: behind a third of them V8 was still compiling, for a tenth of
- * the nodes' CPU. Cassandra's JIT needs longer still (cluster-jit.ts).
+ * the nodes' CPU. Cassandra's JIT needs some minutes more.
  */
 const warmUpEvents = 144_000;
 /** With few events open in the beginning: cold, a cluster is far slower. */
@@ -27,6 +28,9 @@ const inFlightOf = (ledgers: number): number => (ledgers === 1 ? 48 : 128);
 
 /** In so many parts a run is sent. */
 const partsOfRun = 3;
+
+/** What is sent at a time. */
+type LoadPart = Pick<LoadJob, 'from' | 'to' | 'inFlight'>;
 
 /** A run whose requests are signed and in files. */
 export interface PreparedClusterRun {
@@ -50,49 +54,36 @@ export async function prepareClusterRun(
   return { setting, nodes, recordsPerSigner, warmUp };
 }
 
-/** Sends the part of a prepared run that does not count, and answers how most of it went. */
-export async function warmUpCluster(cluster: BenchCluster, run: PreparedClusterRun): Promise<ClusterRunReport> {
-  const cold = Math.ceil(coldEvents / keyCount);
-  await load(cluster, run, { from: 0, to: cold, inFlight: inFlightCold });
-  return clusterRunReport(run.setting.ledgers.length, [
-    await measurePart(cluster, run, { from: cold, to: run.warmUp }),
-  ]);
-}
-
 /**
- * Sends the rest to all nodes at once, in parts, and after each does `beside` with it: a shared host changes its pace
- * within minutes. Throws where anything but the wrongly signed events was refused.
+ * Sends a prepared run to all nodes at once: what does not count, and the rest in parts, with a look at what a
+ * verification takes behind each. Throws where anything but the wrongly signed events was refused.
  */
-export async function measureClusterRun<T>(
-  cluster: BenchCluster,
-  run: PreparedClusterRun,
-  beside: (part: ClusterRunReport, at: number) => Promise<T>,
-): Promise<{ readonly report: ClusterRunReport; readonly beside: readonly T[] }> {
-  const { warmUp, recordsPerSigner } = run;
-  const ledgers = run.setting.ledgers.length;
+export async function measureClusterRun(cluster: BenchCluster, run: PreparedClusterRun): Promise<ClusterRunReport> {
+  const { setting, nodes, warmUp, recordsPerSigner } = run;
+  const cold = Math.ceil(coldEvents / keyCount);
+  const inFlight = inFlightOf(setting.ledgers.length);
+  await load(cluster, run, { from: 0, to: cold, inFlight: inFlightCold });
+  await load(cluster, run, { from: cold, to: warmUp, inFlight });
   const parts: ClusterPart[] = [];
-  const results: T[] = [];
-  for (const [at, records] of partsOf({ from: warmUp, to: recordsPerSigner }, partsOfRun).entries()) {
-    const part = await measurePart(cluster, run, records);
-    parts.push(part);
-    results.push(await beside(clusterRunReport(ledgers, [part]), at));
-  }
-  for (const { file } of run.nodes) rmSync(file.path);
-  return { report: clusterRunReport(ledgers, parts), beside: results };
+  for (const records of partsOf({ from: warmUp, to: recordsPerSigner }, partsOfRun))
+    parts.push(await measurePart(cluster, run, { ...records, inFlight }));
+  for (const { file } of nodes) rmSync(file.path);
+  return clusterRunReport(setting.ledgers.length, parts);
 }
 
-async function measurePart(cluster: BenchCluster, run: PreparedClusterRun, records: Records): Promise<ClusterPart> {
+async function measurePart(cluster: BenchCluster, run: PreparedClusterRun, part: LoadPart): Promise<ClusterPart> {
   const [startedMs, before] = [performance.now(), await look(cluster)];
-  const result = await load(cluster, run, { ...records, inFlight: inFlightOf(run.setting.ledgers.length) });
-  const after = await look(cluster);
+  const result = await load(cluster, run, part);
+  const [after, wholeSeconds] = [await look(cluster), (performance.now() - startedMs) / 1_000];
   return {
     load: result,
-    wholeSeconds: (performance.now() - startedMs) / 1_000,
+    wholeSeconds,
     commits: totalsBetween(before.commits, after.commits),
     nodesUs: after.nodesUs - before.nodesUs,
     nodesMainUs: after.nodesMainUs - before.nodesMainUs,
     cassandraUs: after.cassandraUs - before.cassandraUs,
     machineUs: after.machineUs - before.machineUs,
+    verificationCpuUs: (await verificationLimit()).cpuUs,
   };
 }
 
@@ -106,7 +97,7 @@ export function asPreparedRun({ setting, nodes, recordsPerSigner, warmUp }: Prep
 async function load(
   cluster: BenchCluster,
   { setting, nodes }: PreparedClusterRun,
-  part: Pick<LoadJob, 'from' | 'to' | 'inFlight'>,
+  part: LoadPart,
 ): Promise<ClusterLoadResult> {
   const jobs = nodes.map(({ file, keys }, at): LoadJob => {
     const apiKeys = keys.map((key) => setting.keys[key]?.apiKey ?? '');

@@ -2,7 +2,7 @@ import { availableParallelism } from 'node:os';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
 import { answerJob } from './child.ts';
 import { sumOf } from './sum.ts';
-import { signaturesOf, verifyFor } from './verifications.ts';
+import { type Counted, signaturesOf, verifyFor } from './verifications.ts';
 
 /** The verifications that this machine can do without any service, measured in a process of its own. */
 export interface LimitJob {
@@ -11,20 +11,20 @@ export interface LimitJob {
 }
 
 /** Ed25519 verifications, a thread a core. */
-async function verifications({ seconds, keys }: LimitJob): Promise<number> {
+async function verifications({ seconds, keys }: LimitJob): Promise<Counted> {
   const workers = Array.from(
     { length: availableParallelism() },
     () => new Worker(new URL(import.meta.url), { workerData: { seconds, keys } }),
   );
   const counts = await Promise.all(
-    workers.map((worker) => new Promise<number>((resolve) => worker.once('message', resolve))),
+    workers.map((worker) => new Promise<Counted>((resolve) => worker.once('message', resolve))),
   );
-  return sumOf(counts, (count) => count) / seconds;
+  return { count: sumOf(counts, ({ count }) => count), cpuUs: sumOf(counts, ({ cpuUs }) => cpuUs) };
 }
 
 if (!isMainThread) {
   const { seconds, keys } = workerData as LimitJob;
-  parentPort?.postMessage(verifyFor(seconds, signaturesOf(keys)).count);
+  parentPort?.postMessage(verifyFor(seconds, signaturesOf(keys)));
 } else {
   await answerJob(verifications);
 }

@@ -26,7 +26,7 @@ export const benchUsage = `npm run bench -- [options]
   --only rest|grpc|stream
   --ledgers 1|100       one hot ledger, or a hundred; both if left out
   --events N            events of a run
-  --cluster             three nodes on one Cassandra, beside a bare driver loop: streams alone, 90,000 events a run
+  --cluster             three nodes on one Cassandra: streams alone, 90,000 events a run
   --memory              a million events on one ledger: memory, and reading pages of 1,000
   --json FILE           writes the result there too
   --profile DIR         the server writes CPU profiles there (slows it down)

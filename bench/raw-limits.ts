@@ -1,11 +1,20 @@
 import { runProcess } from './child.ts';
 import type { LimitJob } from './limit-process.ts';
 import { keyCount } from './setting.ts';
+import type { Counted } from './verifications.ts';
 
 /** How long a look at the limit of verifications takes. */
 const lookSeconds = 1;
 
-/** Ed25519 verifications a second of Node on all cores. */
-export function verificationLimit(): Promise<number> {
-  return runProcess<LimitJob, number>('limit-process.ts', { seconds: lookSeconds, keys: keyCount });
+interface VerificationLimit {
+  readonly perSecond: number;
+  /** CPU time of one, µs. */
+  readonly cpuUs: number;
+}
+
+/** Looks at what Ed25519 verifications by Node's crypto take, on all cores. */
+export async function verificationLimit(): Promise<VerificationLimit> {
+  const job = { seconds: lookSeconds, keys: keyCount };
+  const { count, cpuUs } = await runProcess<LimitJob, Counted>('limit-process.ts', job);
+  return { perSecond: count / lookSeconds, cpuUs: cpuUs / count };
 }

@@ -66,7 +66,7 @@ export async function measureRun(server: ServerProcess, run: PreparedRun): Promi
   let betweenUs = 0;
   const look = async (): Promise<void> => {
     const before = cpuTime(server.pid);
-    looks.push(await verificationLimit());
+    looks.push((await verificationLimit()).perSecond);
     betweenUs += cpuTime(server.pid).allUs - before.allUs;
   };
   await look();

@@ -110,26 +110,6 @@ export function cpuTime(pid: number): CpuTime {
   return { allUs: usedUs(`/proc/${pid}/stat`), mainUs: usedUs(`/proc/${pid}/task/${pid}/stat`) };
 }
 
-/** CPU time in µs of a process's threads by number, for names with a prefix. An ended thread counts no more. */
-export function threadsCpuUs(pid: number, ...names: readonly string[]): Map<string, number> {
-  const found = new Map<string, number>();
-  for (const thread of readdirSync(`/proc/${pid}/task`)) {
-    const dir = `/proc/${pid}/task/${thread}`;
-    try {
-      const name = readFileSync(`${dir}/comm`, 'utf8');
-      if (names.some((one) => name.startsWith(one))) found.set(thread, usedUs(`${dir}/stat`));
-    } catch (error) {
-      if (!hasEnded(error)) throw error;
-    }
-  }
-  return found;
-}
-
-/** Whether a file of proc(5) could not be read since its process or thread has ended. */
-function hasEnded(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'ESRCH');
-}
-
 /** What a `stat` of proc(5) says of user and system time. */
 function usedUs(file: string): number {
   const fields = readFileSync(file, 'utf8')

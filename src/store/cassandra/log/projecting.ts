@@ -34,11 +34,11 @@ export async function writeProjections(
 }
 
 /** The write of the hint at which the search for the head starts. An older hint never replaces a newer one. */
-export function bucketHint(ledgerId: string, bucket: number): Statement {
+function bucketHint(ledgerId: string, bucket: number): Statement {
   return { cql: BUCKET, params: [keyText(ledgerId), bucket, BigInt(bucket)] };
 }
 
-export function projectionWrites(
+function projectionWrites(
   ledgerId: string,
   { bucket, scopes, commands, cells, lines }: BatchProjections,
   nowMs: number,
