@@ -17,11 +17,11 @@ export function openWebhooks({ policy, registry, ...parts }: NodeWebhooksParts):
   const webhooks: Webhooks = new Webhooks({
     ...parts,
     poster: createPoster(receiverConnector({ policy, lookup: dnsLookup(), clock: parts.clock }), attemptsPerTargetMax),
-    meter: webhookMeter(
-      registry,
-      () => webhooks.watchedLedgers,
-      () => webhooks.subscriptionCount().known,
-    ),
+    meter: webhookMeter(registry, {
+      watched: () => webhooks.watchedLedgers,
+      known: () => webhooks.subscriptionCount().known,
+      held: () => webhooks.held,
+    }),
   });
   return webhooks;
 }

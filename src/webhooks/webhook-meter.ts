@@ -6,8 +6,16 @@ export type WebhookMeter = ReturnType<typeof webhookMeter>;
 
 const secondsBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
-/** `watched`: how many ledgers are watched now. `known`: how many active subscriptions the node knows. */
-export function webhookMeter(registry: Registry, watched: () => number, known: () => number) {
+interface WebhookCounts {
+  /** Ledgers that are watched now. */
+  readonly watched: () => number;
+  /** Active subscriptions that the node knows. */
+  readonly known: () => number;
+  /** Deliveries in memory. */
+  readonly held: () => number;
+}
+
+export function webhookMeter(registry: Registry, { watched, known, held }: WebhookCounts) {
   const { counter, histogram, readGauge } = metricsIn(registry);
   readGauge({
     name: 'svc_webhook_watched_ledgers',
@@ -18,6 +26,11 @@ export function webhookMeter(registry: Registry, watched: () => number, known: (
     name: 'svc_webhook_subscriptions',
     help: 'Active webhook subscriptions that this node knows (SUBSCRIPTIONS_MAX), 0.5 to 20 KB of heap each.',
     read: known,
+  });
+  readGauge({
+    name: 'svc_webhook_deliveries_held',
+    help: 'Webhook deliveries in memory, 1.5 KiB each: they wait for their receivers, or are being sent.',
+    read: held,
   });
   const recorded = counter({
     name: 'svc_webhook_deliveries_total',

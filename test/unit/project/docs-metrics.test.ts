@@ -28,11 +28,7 @@ const documents = readdirSync(join(root, 'docs'), { recursive: true, encoding: '
 /** All metrics of a node in a cluster. */
 function registryOfAll(): Registry {
   const { registry } = createMetrics();
-  webhookMeter(
-    registry,
-    () => 0,
-    () => 0,
-  );
+  webhookMeter(registry, { watched: () => 0, known: () => 0, held: () => 0 });
   followMeter(
     registry,
     () => 0,
