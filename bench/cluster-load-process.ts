@@ -1,4 +1,4 @@
-import { answerJob } from './child.ts';
+import { answerJobs } from './forked.ts';
 import type { LoadJob, LoadResult } from './load-job.ts';
 import { loadStream } from './load-stream.ts';
 
@@ -12,7 +12,7 @@ export interface ClusterLoadResult {
 }
 
 /** The load generator of a cluster, a process that streams to several nodes; jobs and results are JSON. */
-await answerJob(async (jobs: LoadJob[]): Promise<ClusterLoadResult> => {
+answerJobs(async (jobs: LoadJob[]): Promise<ClusterLoadResult> => {
   const startedMs = performance.now();
   const nodes = await Promise.all(jobs.map(loadStream));
   const seconds = (performance.now() - startedMs) / 1_000;

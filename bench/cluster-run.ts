@@ -1,9 +1,9 @@
 import { rmSync } from 'node:fs';
-import { runProcess } from './child.ts';
 import { type CommitTotals, commitTotals, totalsBetween, troubleOf } from './cluster-commits.ts';
 import type { ClusterLoadResult } from './cluster-load-process.ts';
 import type { BenchCluster } from './cluster-processes.ts';
 import { type ClusterPart, type ClusterRunReport, clusterRunReport } from './cluster-run-report.ts';
+import { runForked } from './forked.ts';
 import type { LoadJob } from './load-job.ts';
 import { partsOf } from './load-report.ts';
 import { verificationLimit } from './raw-limits.ts';
@@ -104,7 +104,7 @@ async function load(
     const port = cluster.nodes[at]?.at.grpcPort ?? 0;
     return { transport: 'stream', port, file, apiKeys, ...part };
   });
-  const result = await runProcess<LoadJob[], ClusterLoadResult>('cluster-load-process.ts', jobs);
+  const result = await runForked<LoadJob[], ClusterLoadResult>('cluster-load-process.ts', jobs);
   const wrong = wrongIn(part.from, part.to, keyCount);
   const [refused, failed] = [sumOf(result.nodes, (node) => node.refused), sumOf(result.nodes, (node) => node.failed)];
   if (failed > 0 || refused !== wrong) {

@@ -1,6 +1,7 @@
 import { connect, type Socket } from 'node:net';
+import { answerJobs } from './forked.ts';
 
-/** What a process of followers reads, as JSON in its arguments. */
+/** What a process of followers reads. */
 export interface ReadersJob {
   readonly port: number;
   /** What each follows, and the API key that it sends. */
@@ -16,17 +17,16 @@ export interface ReadersReport {
 
 /**
  * Followers as a process: raw sockets that count what comes, because the readers take the same two cores as the server.
- * It begins when it gets a job, and reports on request.
+ * It answers a job when all of them follow, and reports on request.
  */
 const openAtOnce = 100;
 const marker = Buffer.from('event: event');
 const counts = { open: 0, ended: 0, events: 0 };
 
-process.on('message', (message: ReadersJob | 'report') => {
-  if (message === 'report') process.send?.(counts);
-  else void openAll(message).then(() => process.send?.(counts));
+answerJobs(async (job: ReadersJob | 'report'): Promise<ReadersReport> => {
+  if (job !== 'report') await openAll(job);
+  return counts;
 });
-process.on('disconnect', () => process.exit(0));
 
 async function openAll({ port, streams }: ReadersJob): Promise<void> {
   for (let at = 0; at < streams.length; at += openAtOnce)

@@ -6,10 +6,10 @@ import { parseArgs } from 'node:util';
 import { pageSeqs } from '../src/service/following/followed-pages.ts';
 import { ownerAndOther, startBenchCluster } from './cluster-processes.ts';
 import { type FollowLatency, measureFollowLatency } from './follow-latency.ts';
-import { FollowReaders } from './follow-readers-process.ts';
-import { LoadGenerator } from './load-generator.ts';
+import type { ReadersJob, ReadersReport } from './follow-readers.ts';
+import { Forked } from './forked.ts';
 import { AppendRounds, pairedRounds, type Round } from './paired-rounds.ts';
-import { loadJob, prepareRun } from './run.ts';
+import { loadJob, prepareRun, startLoadGenerator } from './run.ts';
 import { anonymousMib, cpuTime, type ServerProcess, withServer } from './server-process.ts';
 import { ledgersOf, makeSetting, type Setting } from './setting.ts';
 import { meanOf, type Percentiles, rounded } from './sum.ts';
@@ -98,6 +98,11 @@ function latencyReport({ areComplete, ...latencies }: FollowLatency, aim: Partia
   return { ...latencies, aim, reached: areComplete && isReached('p50Ms') && isReached('p99Ms') };
 }
 
+/** Followers in a process of their own. */
+function newReaders(): Forked<ReadersJob | 'report', ReadersReport> {
+  return new Forked('follow-readers.ts');
+}
+
 function figuresOf(rounds: readonly Round[]) {
   const [perSecond, cpuUs] = [rounds.map((one) => one.perSecond), rounds.map((one) => one.cpuUs)];
   return { perSecond: Math.round(meanOf(perSecond)), cpuUsPerAppend: Math.round(meanOf(cpuUs)) };
@@ -109,7 +114,7 @@ async function fanout(server: ServerProcess, workDir: string): Promise<Report> {
   const setting = await makeSetting(server.baseUrl, 1);
   const [ledger] = setting.ledgers;
   const load = { rounds: 2 * pairs, events: roundEvents };
-  await using rounds = await AppendRounds.start(server, 'stream', setting, load, workDir);
+  using rounds = await AppendRounds.start(server, 'stream', setting, load, workDir);
   const streams = Array.from({ length: followers }, (_, at) => ({
     ledgerId: ledger?.ledgerId ?? '',
     apiKey: setting.keys[at % setting.keys.length]?.apiKey ?? '',
@@ -117,12 +122,13 @@ async function fanout(server: ServerProcess, workDir: string): Promise<Report> {
   let delivered = 0;
   let caughtUpS = 0;
   const roundBeside = async (): Promise<Round> => {
-    using readers = await FollowReaders.start({ port: server.httpPort, streams });
+    using readers = newReaders();
+    await readers.ask({ port: server.httpPort, streams });
     const before = await counters(server);
     const appended = await rounds.next();
     const endMs = performance.now();
     for (;;) {
-      const { events, ended } = await readers.report();
+      const { events, ended } = await readers.ask('report');
       if (ended > 0) throw new Error(`${ended} streams have ended`);
       if (events >= roundEvents * 0.99 * followers) {
         delivered += events;
@@ -179,7 +185,8 @@ async function idle(server: ServerProcess, workDir: string): Promise<Report> {
   const aloneOfOneCore = await ofOneCore(server, 15_000);
   // Anonymous memory: pages of the data file that were read are given back when others need them.
   const [before, heapBefore] = [anonymousMib(server.pid), await heapMib(server)];
-  using _readers = await FollowReaders.start({ port: server.httpPort, streams: streams.slice(0, followers) });
+  using readers = newReaders();
+  await readers.ask({ port: server.httpPort, streams: streams.slice(0, followers) });
   // Past the first heartbeats, which have checkpoints signed.
   await setTimeout(20_000);
   const moreOfOneCore = rounded(((await ofOneCore(server, 30_000)) - aloneOfOneCore) * 100) / 100;
@@ -197,8 +204,8 @@ async function idle(server: ServerProcess, workDir: string): Promise<Report> {
 /** Some thousand appends on a stream, as one round of the other loads begins. */
 async function appendOnce(server: ServerProcess, setting: Setting, workDir: string): Promise<void> {
   const run = await prepareRun('stream', setting, 0, workDir);
-  await using generator = new LoadGenerator();
-  const { failed, firstFailure } = await generator.run({ ...loadJob(run, server.grpcPort), from: 0, to: run.warmUp });
+  using generator = startLoadGenerator();
+  const { failed, firstFailure } = await generator.ask({ ...loadJob(run, server.grpcPort), from: 0, to: run.warmUp });
   if (failed > 0) throw new Error(`${failed} failed: ${firstFailure}`);
 }
 

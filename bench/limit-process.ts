@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
-import { answerJob } from './child.ts';
+import { answerJobs } from './forked.ts';
 import { sumOf } from './sum.ts';
 import { type Counted, signaturesOf, verifyFor } from './verifications.ts';
 
@@ -26,5 +26,5 @@ if (!isMainThread) {
   const { seconds, keys } = workerData as LimitJob;
   parentPort?.postMessage(verifyFor(seconds, signaturesOf(keys)));
 } else {
-  await answerJob(verifications);
+  answerJobs(verifications);
 }

@@ -1,5 +1,5 @@
 import { setPriority } from 'node:os';
-import { createInterface } from 'node:readline';
+import { answerJobs } from './forked.ts';
 import { loadGrpc } from './load-grpc.ts';
 import type { LoadJob } from './load-job.ts';
 import { loadRest } from './load-rest.ts';
@@ -12,9 +12,4 @@ import { loadStream } from './load-stream.ts';
 const niceness = 10;
 setPriority(0, niceness);
 
-/** What LoadGenerator runs: takes jobs on standard input and answers their results, a line of JSON each. */
-for await (const line of createInterface({ input: process.stdin })) {
-  const job = JSON.parse(line) as LoadJob;
-  const load = { rest: loadRest, grpc: loadGrpc, stream: loadStream }[job.transport];
-  process.stdout.write(`${JSON.stringify(await load(job))}\n`);
-}
+answerJobs((job: LoadJob) => ({ rest: loadRest, grpc: loadGrpc, stream: loadStream })[job.transport](job));

@@ -1,7 +1,6 @@
-import { LoadGenerator } from './load-generator.ts';
 import type { LoadJob } from './load-job.ts';
 import type { Transport } from './options.ts';
-import { loadJob, prepareRun } from './run.ts';
+import { loadJob, prepareRun, startLoadGenerator } from './run.ts';
 import { cpuTime, type ServerProcess } from './server-process.ts';
 import { keyCount, type Setting } from './setting.ts';
 
@@ -13,11 +12,11 @@ export interface Round {
 }
 
 /** Rounds of the load of `npm run bench` on one server, each of new events. The server has run for a while before. */
-export class AppendRounds implements AsyncDisposable {
+export class AppendRounds implements Disposable {
   readonly #server: ServerProcess;
   readonly #job: LoadJob;
   readonly #eventsPerSigner: number;
-  readonly #generator = new LoadGenerator();
+  readonly #generator = startLoadGenerator();
   #from: number;
 
   private constructor(server: ServerProcess, job: LoadJob, events: number) {
@@ -38,7 +37,7 @@ export class AppendRounds implements AsyncDisposable {
     const run = await prepareRun(transport, setting, rounds * events, workDir);
     const job = loadJob(run, transport === 'rest' ? server.httpPort : server.grpcPort);
     const made = new AppendRounds(server, job, events);
-    await made.#generator.run({ ...job, from: 0, to: run.warmUp });
+    await made.#generator.ask({ ...job, from: 0, to: run.warmUp });
     return made;
   }
 
@@ -46,15 +45,15 @@ export class AppendRounds implements AsyncDisposable {
     const part = { ...this.#job, from: this.#from, to: this.#from + this.#eventsPerSigner };
     this.#from = part.to;
     const before = cpuTime(this.#server.pid);
-    const { accepted, seconds, failed, firstFailure } = await this.#generator.run(part);
+    const { accepted, seconds, failed, firstFailure } = await this.#generator.ask(part);
     if (failed > 0) throw new Error(`${this.#job.transport}: ${failed} failed: ${firstFailure}`);
     const after = cpuTime(this.#server.pid);
     const cpuUs = (after.allUs - before.allUs) / accepted;
     return { perSecond: accepted / seconds, cpuUs, mainUs: (after.mainUs - before.mainUs) / accepted };
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.#generator[Symbol.asyncDispose]();
+  [Symbol.dispose](): void {
+    this.#generator[Symbol.dispose]();
   }
 }
 

@@ -46,10 +46,10 @@ async function measure(server: ServerProcess, workDir: string) {
   const [key] = setting.keys;
   if (ledger === undefined || key === undefined) throw new Error('the setting is empty');
   const load = { rounds: 2 * pairs, events: roundEvents };
-  await using rounds = await AppendRounds.start(server, 'stream', setting, load, workDir);
+  using rounds = await AppendRounds.start(server, 'stream', setting, load, workDir);
   const round = async (path: string) => {
-    using getter = new Forked<GetterJob, GetterReport>('./steady-getter.ts');
-    getter.send({ port: httpPort, path, apiKey: key.apiKey, perSecond: Number(values['per-second']) });
+    using getter = new Forked<GetterJob | 'report', GetterReport>('steady-getter.ts');
+    await getter.ask({ port: httpPort, path, apiKey: key.apiKey, perSecond: Number(values['per-second']) });
     await setTimeout(1_000);
     const appended = await rounds.next();
     const asked = await getter.ask('report');

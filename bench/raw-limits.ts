@@ -1,4 +1,4 @@
-import { runProcess } from './child.ts';
+import { runForked } from './forked.ts';
 import type { LimitJob } from './limit-process.ts';
 import { keyCount } from './setting.ts';
 import type { Counted } from './verifications.ts';
@@ -15,6 +15,6 @@ interface VerificationLimit {
 /** Looks at what Ed25519 verifications by Node's crypto take, on all cores. */
 export async function verificationLimit(): Promise<VerificationLimit> {
   const job = { seconds: lookSeconds, keys: keyCount };
-  const { count, cpuUs } = await runProcess<LimitJob, Counted>('limit-process.ts', job);
+  const { count, cpuUs } = await runForked<LimitJob, Counted>('limit-process.ts', job);
   return { perSecond: count / lookSeconds, cpuUs: cpuUs / count };
 }

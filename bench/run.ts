@@ -1,6 +1,6 @@
 import { rmSync } from 'node:fs';
 import { commitTotals, totalsBetween } from './cluster-commits.ts';
-import { LoadGenerator } from './load-generator.ts';
+import { Forked } from './forked.ts';
 import type { LoadJob, LoadResult } from './load-job.ts';
 import { partsOf, type Records } from './load-report.ts';
 import type { Transport } from './options.ts';
@@ -36,6 +36,16 @@ export interface PreparedRun {
   readonly warmUp: number;
 }
 
+/**
+ * The load generator does all jobs of a measurement: clients that append all day have their code compiled, and a process
+ * for each part of a run would compile it on the server's processors.
+ */
+type LoadGenerator = Forked<LoadJob, LoadResult>;
+
+export function startLoadGenerator(): LoadGenerator {
+  return new Forked('load-process.ts');
+}
+
 /** Signs the requests of a run, all cores at it, into a file in `workDir`. */
 export async function prepareRun(
   transport: Transport,
@@ -57,7 +67,7 @@ export async function prepareRun(
  */
 export async function measureRun(server: ServerProcess, run: PreparedRun): Promise<RunReport> {
   const { warmUp, file } = run;
-  await using generator = new LoadGenerator();
+  using generator = startLoadGenerator();
   const send = (records: Records) => sendRecords(generator, server, run, records);
   await send({ from: 0, to: warmUp });
   const internalBases = [`http://127.0.0.1:${server.opsPort}`];
@@ -95,7 +105,7 @@ async function sendRecords(
   { from, to }: Records,
 ): Promise<LoadResult> {
   const job = loadJob(run, run.transport === 'rest' ? server.httpPort : server.grpcPort);
-  const result = await generator.run({ ...job, from, to });
+  const result = await generator.ask({ ...job, from, to });
   const { refused, failed, firstFailure } = result;
   const wrong = wrongIn(from, to, keyCount);
   if (failed > 0 || refused !== wrong)

@@ -1,7 +1,7 @@
 import { closeSync, openSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { join } from 'node:path';
-import { runProcess } from './child.ts';
+import { runForked } from './forked.ts';
 import type { Transport } from './options.ts';
 import { type RequestFile, RequestWriter } from './request-file.ts';
 import type { Setting } from './setting.ts';
@@ -51,7 +51,7 @@ export async function signForNodes(
   await Promise.all(
     Array.from({ length: processes }, (_, process) => {
       const own = signers.filter((__, at) => at % processes === process);
-      return runProcess<SigningJob, object>('signing-process.ts', { ...requests, signers: own });
+      return runForked<SigningJob, object>('signing-process.ts', { ...requests, signers: own });
     }),
   );
   return nodes;

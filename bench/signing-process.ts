@@ -1,8 +1,8 @@
-import { answerJob } from './child.ts';
+import { answerJobs } from './forked.ts';
 import { type SigningJob, signRequests } from './signed-requests.ts';
 
 /** Signs requests of a run, a process of its own. */
-await answerJob((job: SigningJob) => {
+answerJobs((job: SigningJob) => {
   signRequests(job);
   return {};
 });

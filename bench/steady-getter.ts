@@ -1,4 +1,5 @@
 import { Agent, get } from 'node:http';
+import { answerJobs } from './forked.ts';
 import { LatencyHistogram } from './latency.ts';
 
 /** What is asked for, at an even rate until the process is told to report, as JSON. */
@@ -23,13 +24,11 @@ const everyMs = 10;
 const openMax = 1_000;
 const agent = new Agent({ keepAlive: true, maxSockets: 1_000 });
 
-process.on('message', (message: GetterJob | 'report') => {
-  if (message !== 'report') return start(message);
+answerJobs((job: GetterJob | 'report'): GetterReport => {
   clearInterval(timer);
-  const [p50Ms, p99Ms] = [latencies.percentileMs(0.5), latencies.percentileMs(0.99)];
-  process.send?.({ answered, failed, firstFailure, p50Ms, p99Ms } satisfies GetterReport);
+  if (job !== 'report') start(job);
+  return { answered, failed, firstFailure, p50Ms: latencies.percentileMs(0.5), p99Ms: latencies.percentileMs(0.99) };
 });
-process.on('disconnect', () => process.exit(0));
 
 const latencies = new LatencyHistogram();
 let [answered, failed, open] = [0, 0, 0];

@@ -1,5 +1,5 @@
 import { availableParallelism } from 'node:os';
-import { runProcess } from './child.ts';
+import { runForked } from './forked.ts';
 import type { PreparedRun } from './run.ts';
 import type { ServerProcess } from './server-process.ts';
 import { keyCount } from './setting.ts';
@@ -20,7 +20,7 @@ export async function verifyRuns(server: ServerProcess, runs: readonly PreparedR
   const results = new Map<PreparedRun, VerifyingResult[]>(runs.map((run) => [run, []]));
   const worker = async (): Promise<void> => {
     for (let next = jobs.shift(); next !== undefined; next = jobs.shift()) {
-      results.get(next.run)?.push(await runProcess<VerifyingJob, VerifyingResult>('verifying-process.ts', next.job));
+      results.get(next.run)?.push(await runForked<VerifyingJob, VerifyingResult>('verifying-process.ts', next.job));
     }
   };
   await Promise.all(Array.from({ length: availableParallelism() }, worker));

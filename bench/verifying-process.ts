@@ -1,5 +1,5 @@
 import { type Event, keysFromResolver, verifyEvents } from '../src/client/index.ts';
-import { answerJob } from './child.ts';
+import { answerJobs } from './forked.ts';
 import { benchEventType, indexOf } from './payload.ts';
 import { type BenchKey, clientOf } from './setting.ts';
 import { isWronglySigned } from './signing.ts';
@@ -63,4 +63,4 @@ function noteIndex(event: Event, events: number, found: Buffer, problems: string
   found[index >> 3] = byte | (1 << (index & 7));
 }
 
-await answerJob(verify);
+answerJobs(verify);

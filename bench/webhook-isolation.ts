@@ -1,12 +1,16 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { LedgerTrustClient } from '../src/client/index.ts';
 import type { DeliveryRecord } from '../src/service/webhooks/delivery-record.ts';
-import { openWebhookNode } from './webhook-node.ts';
-import { Receivers } from './webhook-receiver-process.ts';
-import type { ReceiverKind } from './webhook-receivers.ts';
+import { Forked } from './forked.ts';
+import { benchEventType, payloadOf } from './payload.ts';
+import { clientOf, makeSetting } from './setting.ts';
+import type { ReceiverKind, ReceiverReport, ReceiversJob } from './webhook-receivers.ts';
 
 const healthyReceivers = 17;
 const sickReceivers: readonly ReceiverKind[] = ['dead', 'dead', 'slow'];
 const appendsAtOnce = 256;
+const lookEveryMs = 250;
+const pageDeliveries = 1_000;
 
 interface IsolationRun {
   readonly receivers: string;
@@ -17,70 +21,87 @@ interface IsolationRun {
   readonly deliveriesPerSecond: number;
   readonly inOrder: boolean;
   readonly heldDeliveriesMax: number;
-  readonly heapMibMax: number;
-  readonly rssMibMax: number;
-  readonly cpuUsPerDelivery: number;
   /** Of each sick receiver: what reached it and how its deliveries stand. */
   readonly sick: readonly SickReport[];
 }
 
-interface SickReport extends Record<DeliveryRecord['status'], number> {
+type Statuses = Record<DeliveryRecord['status'], number>;
+
+interface SickReport extends Statuses {
   readonly kind: ReceiverKind;
   readonly received: number;
 }
 
-/** Events to 17 healthy receivers, alone or beside two dead ones and a slow one. */
-export async function isolationRun(events: number, besideSick: boolean): Promise<IsolationRun> {
+/**
+ * Events of one ledger to 17 healthy receivers, alone or beside two dead ones and a slow one. `opsBase`: where the node
+ * serves its metrics.
+ */
+export async function isolationRun(
+  { baseUrl, opsBase }: { readonly baseUrl: string; readonly opsBase: string },
+  events: number,
+  besideSick: boolean,
+): Promise<IsolationRun> {
   const sick = besideSick ? sickReceivers : [];
-  const node = await openWebhookNode();
-  const receivers = await Receivers.start([...Array<ReceiverKind>(healthyReceivers).fill('healthy'), ...sick]);
-  const append = await node.openMaster();
+  const kinds = [...Array<ReceiverKind>(healthyReceivers).fill('healthy'), ...sick];
+  using receivers = new Forked<ReceiversJob, ReceiverReport[]>('webhook-receivers.ts');
+  const { keys, ledgers } = await makeSetting(baseUrl, 1);
+  const [key, master] = [keys[0], ledgers[0]?.masters[0]];
+  if (key === undefined || master === undefined) throw new Error('the setting is empty');
+  await using client = clientOf(baseUrl, key);
   const ids: string[] = [];
-  for (const url of receivers.urls) ids.push(await node.subscribe(url));
-  const [started, cpuBefore] = [Date.now(), process.cpuUsage()];
-  let [heldMax, rssMax, heapMax] = [0, 0, 0];
-  const watch = setInterval(() => {
-    heldMax = Math.max(heldMax, node.held());
-    const { rss, heapUsed } = process.memoryUsage();
-    rssMax = Math.max(rssMax, rss);
-    heapMax = Math.max(heapMax, heapUsed);
-  }, 100);
-  let left = events;
-  await Promise.all(
+  for (const { url } of await receivers.ask(kinds))
+    ids.push((await client.createWebhook({ url, eventTypes: [benchEventType] })).id);
+  const started = Date.now();
+  let index = 0;
+  const appended = Promise.all(
     Array.from({ length: appendsAtOnce }, async () => {
-      while (left-- > 0) await append();
+      while (index < events) {
+        const payload = { ...payloadOf(index++) };
+        await client.appendEvent({ uuid: master.masterId, eventType: benchEventType, payload });
+      }
     }),
-  );
-  const appendedSeconds = (Date.now() - started) / 1_000;
-  let reports = await receivers.reports();
-  while (reports.some(({ kind, received }) => kind === 'healthy' && received < events)) {
-    await sleep(250);
-    reports = await receivers.reports();
-  }
-  clearInterval(watch);
-  const { user, system } = process.cpuUsage(cpuBefore);
+  ).then(() => (Date.now() - started) / 1_000);
+  let heldDeliveriesMax = 0;
+  let reports: ReceiverReport[];
+  do {
+    // An append that failed ends the run.
+    await Promise.race([sleep(lookEveryMs), appended.then(() => sleep(lookEveryMs))]);
+    heldDeliveriesMax = Math.max(heldDeliveriesMax, await heldDeliveries(opsBase));
+    reports = await receivers.ask('report');
+  } while (reports.some(({ kind, received }) => kind === 'healthy' && received < events));
   const healthy = reports.filter(({ kind }) => kind === 'healthy');
   const deliveredSeconds = (Math.max(...healthy.map(({ lastAtMs }) => lastAtMs)) - started) / 1_000;
   const sickReports: SickReport[] = [];
   for (const [at, { kind, received }] of reports.entries()) {
-    if (kind !== 'healthy') sickReports.push({ kind, received, ...(await node.statuses(ids[at] ?? '')) });
+    const id = ids[at] ?? '';
+    if (kind !== 'healthy') sickReports.push({ kind, received, ...(await statusesOf(client, id)) });
+    await client.deleteWebhook({ id });
   }
-  receivers.stop();
-  await node.close();
-  const deliveries = healthyReceivers * events;
   return {
     receivers: `${healthyReceivers} healthy${besideSick ? `, ${sick.join(', ')}` : ''}`,
     events,
-    appendedSeconds,
+    appendedSeconds: await appended,
     deliveredSeconds,
-    deliveriesPerSecond: Math.round(deliveries / deliveredSeconds),
+    deliveriesPerSecond: Math.round((healthyReceivers * events) / deliveredSeconds),
     inOrder: healthy.every(({ inOrder }) => inOrder),
-    heldDeliveriesMax: heldMax,
-    heapMibMax: mib(heapMax),
-    rssMibMax: mib(rssMax),
-    cpuUsPerDelivery: Math.round((user + system) / deliveries),
+    heldDeliveriesMax,
     sick: sickReports,
   };
 }
 
-const mib = (bytes: number) => Math.round(bytes / 2 ** 20);
+async function heldDeliveries(opsBase: string): Promise<number> {
+  const text = await (await fetch(`${opsBase}/metrics`)).text();
+  const held = /^svc_webhook_deliveries_held (\d+)$/m.exec(text)?.[1];
+  if (held === undefined) throw new Error('the node does not say how many deliveries it holds');
+  return Number(held);
+}
+
+/** How many deliveries of a subscription are recorded, by status. */
+async function statusesOf(client: LedgerTrustClient, id: string): Promise<Statuses> {
+  const counts: Record<string, number> = { PENDING: 0, DELIVERED: 0, FAILED: 0 } satisfies Statuses;
+  for (let offset = 0; ; offset += pageDeliveries) {
+    const { deliveries } = await client.listWebhookDeliveries({ id, limit: pageDeliveries, offset });
+    for (const { status } of deliveries) counts[status] = (counts[status] ?? 0) + 1;
+    if (deliveries.length < pageDeliveries) return counts as Statuses;
+  }
+}

@@ -1,8 +1,12 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { answerJobs } from './forked.ts';
 
 /** How a receiver behaves; the dead one takes connections and never answers. */
 export type ReceiverKind = 'healthy' | 'dead' | 'slow';
+
+/** Receivers to start, or the request for a report. */
+export type ReceiversJob = readonly ReceiverKind[] | 'report';
 
 export interface ReceiverReport {
   readonly url: string;
@@ -14,15 +18,16 @@ export interface ReceiverReport {
   readonly lastAtMs: number;
 }
 
-/** Receivers as a process: `node webhook-receivers.ts healthy healthy dead …`; reports on request. */
 const slowMs = 1_000;
-const kinds = process.argv.slice(2) as ReceiverKind[];
-const receivers = await Promise.all(kinds.map(start));
-process.send?.({ urls: receivers.map(({ url }) => url) });
-process.on('message', () => process.send?.({ reports: receivers.map(({ report }) => report()) }));
-process.on('disconnect', () => process.exit(0));
+let receivers: readonly { readonly report: () => ReceiverReport }[] = [];
 
-async function start(kind: ReceiverKind): Promise<{ url: string; report: () => ReceiverReport }> {
+/** Receivers as a process. */
+answerJobs(async (job: ReceiversJob): Promise<ReceiverReport[]> => {
+  if (job !== 'report') receivers = await Promise.all(job.map(start));
+  return receivers.map(({ report }) => report());
+});
+
+async function start(kind: ReceiverKind): Promise<{ report: () => ReceiverReport }> {
   const seen = new Set<number>();
   let inOrder = true;
   let newest = -1;
@@ -44,5 +49,5 @@ async function start(kind: ReceiverKind): Promise<{ url: string; report: () => R
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`;
-  return { url, report: () => ({ url, kind, received: seen.size, inOrder, lastAtMs }) };
+  return { report: () => ({ url, kind, received: seen.size, inOrder, lastAtMs }) };
 }
