@@ -1,11 +1,11 @@
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { startCassandra } from '../cluster/local/cassandra.ts';
-import { startLocalCluster } from '../cluster/local/cluster.ts';
+import { type LocalCassandra, startCassandra } from '../cluster/local/cassandra.ts';
 import type { LocalNode } from '../cluster/local/node.ts';
 import { startRedis } from '../cluster/local/redis.ts';
 import { defaultShardCount } from '../src/actors/bounds.ts';
 import { shardOf } from '../src/actors/routing/shard.ts';
+import { ownCheckout } from './server-process.ts';
 
 /** Three nodes, Redis and one Cassandra, each a process of its own on this machine. */
 export interface BenchCluster extends AsyncDisposable {
@@ -21,18 +21,41 @@ const lookEveryMs = 1_000;
 /** The same owners in so many looks: nothing moves any more. */
 const looksSettled = 4;
 
-/**
- * Starts everything as `npm run cluster:local` does, Cassandra with all of its JIT, and waits until the shards have
- * come to rest. `profileDir`: each node writes a CPU profile there when it stops.
- */
+/** One Cassandra with all of its JIT. */
+export function startBenchCassandra(dir: string): Promise<LocalCassandra> {
+  return startCassandra({ dir, nodes: 1, fullJit: true, writeMaxMs });
+}
+
+/** Starts everything as `npm run cluster:local` does. */
 export async function startBenchCluster(dir: string, profileDir: string | null): Promise<BenchCluster> {
   await using running = new AsyncDisposableStack();
-  const redis = running.use(await startRedis({ dir: join(dir, 'redis') }));
-  const cassandra = running.use(
-    await startCassandra({ dir: join(dir, 'cassandra'), nodes: 1, fullJit: true, writeMaxMs }),
+  const cassandra = running.use(await startBenchCassandra(join(dir, 'cassandra')));
+  const cluster = running.use(await startBenchNodes(dir, cassandra, { profileDir }));
+  const stack = running.move();
+  return { ...cluster, [Symbol.asyncDispose]: () => stack.disposeAsync() };
+}
+
+interface BenchNodesOptions {
+  /** Each node writes a CPU profile there when it stops; null: none. */
+  readonly profileDir?: string | null;
+  /** The directory of another version, with its packages and generated code. Default: this one. */
+  readonly checkout?: string;
+  readonly keyspace?: string;
+}
+
+/** Starts a Redis and three nodes on a Cassandra, with their keys and logs in `dir`, and waits until no shard moves. */
+export async function startBenchNodes(
+  dir: string,
+  cassandra: LocalCassandra,
+  { profileDir = null, checkout = ownCheckout, keyspace = 'ledger_trust' }: BenchNodesOptions,
+): Promise<BenchCluster> {
+  const { startLocalCluster }: typeof import('../cluster/local/cluster.ts') = await import(
+    join(checkout, 'cluster/local/cluster.ts')
   );
+  await using running = new AsyncDisposableStack();
+  const redis = running.use(await startRedis({ dir: join(dir, 'redis') }));
   const profile = profileDir === null ? {} : { NODE_OPTIONS: `--cpu-prof --cpu-prof-dir=${profileDir}` };
-  const cluster = running.use(
+  const { nodes } = running.use(
     await startLocalCluster({
       dir,
       nodes: nodeCount,
@@ -41,15 +64,13 @@ export async function startBenchCluster(dir: string, profileDir: string | null):
       grpcPort: 0,
       env: { ...process.env, LOG_LEVEL: process.env.LOG_LEVEL ?? 'warn', ...profile },
       backends: { redisUrl: redis.url, contactPoints: cassandra.contactPoints, allow: [] },
+      keyspace,
     }),
   );
-  await untilSettled(cluster.nodes);
+  await untilSettled(nodes);
   const stack = running.move();
-  return {
-    nodes: cluster.nodes,
-    cassandraPid: cassandra.nodes[0]?.process.pid ?? 0,
-    [Symbol.asyncDispose]: () => stack.disposeAsync(),
-  };
+  const cassandraPid = cassandra.nodes[0]?.process.pid ?? 0;
+  return { nodes, cassandraPid, [Symbol.asyncDispose]: () => stack.disposeAsync() };
 }
 
 /** The node that runs a ledger's shard, and one that does not. */

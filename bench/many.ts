@@ -1,6 +1,10 @@
-import { readFileSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
+import type { LocalCassandra } from '../cluster/local/cassandra.ts';
+import { startBenchCassandra, startBenchNodes } from './cluster-processes.ts';
+import { measureClusterRun, prepareClusterRun } from './cluster-run.ts';
 import { LatencyHistogram } from './latency.ts';
 import { type Transport, transports } from './options.ts';
 import { inPairs } from './paired-rounds.ts';
@@ -9,16 +13,18 @@ import { type ServerProcess, withServer } from './server-process.ts';
 import { clientOf, makeSetting, type Setting } from './setting.ts';
 import { rounded } from './sum.ts';
 
-const usage = `npm run bench:many -- [options]: one node with many logs, alone or in pairs with an earlier version
+const usage = `npm run bench:many -- [options]: one node with many logs, or a cluster, alone or in pairs with an
+earlier version
   --masters N    masters of one hot ledger, to which events are appended; 1,000 if left out
   --events N     events that are appended to it; 40,000 if left out
   --only NAME    the transport of the appends: stream, grpc or rest; stream if left out
   --ledgers N    makes N ledgers of one event each, in place of the appends
+  --cluster      streams to 100 ledgers of three nodes on one Cassandra, in place of one node and its hot ledger
   --against DIR  a checkout of the earlier version, with its packages and generated code: measures both, alternating
-  --pairs N      with --against; 7 if left out
+  --pairs N      with --against; 7 if left out, 5 with --cluster
   --help
 The exit code is 1 where an aim is missed: of the pairs' medians, throughput at least 0.95 of the earlier version's, p99
-at most 1.1 of it, at most 128 MiB more memory.`;
+and Cassandra's processor time at most 1.1 of it, at most 128 MiB more memory.`;
 
 const { values } = parseArgs({
   options: {
@@ -26,8 +32,9 @@ const { values } = parseArgs({
     events: { type: 'string', default: '40000' },
     only: { type: 'string', default: 'stream' },
     ledgers: { type: 'string' },
+    cluster: { type: 'boolean', default: false },
     against: { type: 'string' },
-    pairs: { type: 'string', default: '7' },
+    pairs: { type: 'string' },
     help: { type: 'boolean' },
   },
 });
@@ -42,13 +49,18 @@ const atOnce = 64;
 interface Measured {
   readonly perSecond: number;
   readonly p99Ms: number;
-  /** Of the server, for each event: of the appends alone. */
+  /** Of the server or all nodes, for each event: of the appends alone. */
   readonly cpuUs?: number;
+  /** Of Cassandra, for each event. */
+  readonly cassandraUs?: number;
+  /** Of the largest node. */
   readonly rssMib: number;
 }
 
-const { against } = values;
-const report = against === undefined ? await measured() : await comparedWith(resolve(against), Number(values.pairs));
+/** Measures this checkout or another one. */
+type Measure = (checkout?: string) => Promise<Measured>;
+
+const report = values.cluster ? await onOneCassandra(reportBy) : await reportBy(measured);
 process.stdout.write(`${JSON.stringify(report)}\n`);
 
 function transportNamed(name: string): Transport {
@@ -57,20 +69,50 @@ function transportNamed(name: string): Transport {
   return found;
 }
 
-/** Measures a new server of this checkout or of another one. */
+function reportBy(measure: Measure): Promise<object> {
+  const { against, pairs = values.cluster ? 5 : 7 } = values;
+  return against === undefined ? measure() : comparedWith(measure, resolve(against), Number(pairs));
+}
+
+/** Nodes of both versions have a keyspace each on one Cassandra, whose JIT goes on for minutes. */
+async function onOneCassandra<T>(use: (measure: Measure) => Promise<T>): Promise<T> {
+  const workDir = mkdtempSync(join(tmpdir(), 'ledger-bench-many-'));
+  try {
+    await using cassandra = await startBenchCassandra(join(workDir, 'cassandra'));
+    return await use((checkout) => measuredCluster(cassandra, workDir, checkout));
+  } finally {
+    rmSync(workDir, { recursive: true, force: true });
+  }
+}
+
+async function measuredCluster(cassandra: LocalCassandra, workDir: string, checkout?: string): Promise<Measured> {
+  const keyspace = checkout === undefined ? 'now' : 'before';
+  const version = checkout === undefined ? { keyspace } : { keyspace, checkout };
+  await using cluster = await startBenchNodes(join(workDir, keyspace), cassandra, version);
+  const setting = await makeSetting(cluster.nodes[0]?.base ?? '', 100);
+  const run = await prepareClusterRun(cluster, setting, Number(values.events), workDir);
+  const { perSecond, p99Ms, cpuUsPerEvent } = await measureClusterRun(cluster, run);
+  const rssMib = Math.max(...cluster.nodes.map(({ process }) => residentMib(process.pid)));
+  return { perSecond, p99Ms, cpuUs: cpuUsPerEvent.nodes, cassandraUs: cpuUsPerEvent.cassandra, rssMib };
+}
+
 function measured(checkout?: string): Promise<Measured> {
   const measure = async (server: ServerProcess, workDir: string): Promise<Measured> => {
     const { ledgers } = values;
     const found = ledgers === undefined ? await appends(server, workDir) : await newLedgers(server, Number(ledgers));
-    const rssKib = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${server.pid}/status`, 'utf8'))?.[1];
-    return { ...found, rssMib: rounded(Number(rssKib) / 1_024) };
+    return { ...found, rssMib: residentMib(server.pid) };
   };
   return withServer(null, measure, checkout);
 }
 
-async function comparedWith(earlier: string, pairs: number) {
+function residentMib(pid: number): number {
+  const kib = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
+  return rounded(Number(kib) / 1_024);
+}
+
+async function comparedWith(measure: Measure, earlier: string, pairs: number) {
   const shown = async (name: string, checkout?: string): Promise<Measured> => {
-    const found = await measured(checkout);
+    const found = await measure(checkout);
     console.error(JSON.stringify({ [name]: found }));
     return found;
   };
@@ -81,13 +123,18 @@ async function comparedWith(earlier: string, pairs: number) {
   );
   const medianOf = (compare: (now: Measured, before: Measured) => number): number =>
     now.map((one, at) => compare(one, before[at] ?? one)).sort((left, right) => left - right)[pairs >> 1] ?? Number.NaN;
-  const throughput = medianOf((one, other) => one.perSecond / other.perSecond);
-  const cpu = medianOf((one, other) => (one.cpuUs ?? Number.NaN) / (other.cpuUs ?? Number.NaN));
-  const p99 = medianOf((one, other) => one.p99Ms / other.p99Ms);
+  /** NaN where it was not measured. */
+  const ratioOf = (name: keyof Measured): number =>
+    medianOf((one, other) => (one[name] ?? Number.NaN) / (other[name] ?? Number.NaN));
+  const [throughput, p99] = [ratioOf('perSecond'), ratioOf('p99Ms')];
+  const [cpu, cassandraCpu] = [ratioOf('cpuUs'), ratioOf('cassandraUs')];
   const moreMib = medianOf((one, other) => one.rssMib - other.rssMib);
-  const reached = throughput >= 0.95 && p99 <= 1.1 && moreMib <= 128;
+  const reached = throughput >= 0.95 && p99 <= 1.1 && !(cassandraCpu > 1.1) && moreMib <= 128;
   if (!reached) process.exitCode = 1;
-  const medians = { throughput: rounded(throughput), cpu: rounded(cpu), p99: rounded(p99), moreMib: rounded(moreMib) };
+  const medians = {
+    ...{ throughput: rounded(throughput), cpu: rounded(cpu), cassandraCpu: rounded(cassandraCpu) },
+    ...{ p99: rounded(p99), moreMib: rounded(moreMib) },
+  };
   return { ...medians, reached, before, now };
 }
 

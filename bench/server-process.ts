@@ -17,7 +17,7 @@ export interface ServerProcess {
 
 const startMaxMs = 20_000;
 
-const ownCheckout = fileURLToPath(new URL('..', import.meta.url));
+export const ownCheckout = fileURLToPath(new URL('..', import.meta.url));
 
 /**
  * Starts the service of a checkout on free ports with its data in `dataDir`, and waits until it says that it serves.
