@@ -37,8 +37,8 @@ export interface PreparedRun {
 }
 
 /**
- * Does all jobs of a measurement: clients that append all day have their code compiled, and a process for each part of a
- * run would compile it on the server's processors.
+ * Does all jobs of a measurement: clients that append all day have their code compiled, and a process for each part of
+ * a run would compile it on the server's processors.
  */
 type LoadGenerator = Forked<LoadJob, LoadResult>;
 
