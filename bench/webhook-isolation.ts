@@ -12,7 +12,7 @@ const appendsAtOnce = 256;
 const lookEveryMs = 250;
 const pageDeliveries = 1_000;
 
-interface IsolationRun {
+export interface IsolationRun {
   readonly receivers: string;
   readonly events: number;
   readonly appendedSeconds: number;

@@ -1,8 +1,8 @@
 import { parseArgs } from 'node:util';
 import { transports } from './options.ts';
-import { type ServerProcess, withServer } from './server-process.ts';
+import { withServer } from './server-process.ts';
 import { appendsBesideWebhooks } from './webhook-appends.ts';
-import { isolationRun } from './webhook-isolation.ts';
+import { type IsolationRun, isolationRun } from './webhook-isolation.ts';
 
 const usage = `npm run bench:webhooks -- [options]: webhooks with real connections
   --events N    isolation: events to 17 healthy receivers, alone and beside 2 dead ones and a slow one; 10,000 if left out, 0: not run
@@ -43,7 +43,18 @@ const bound = (name: string, isKept: boolean) => {
   if (!isKept) broken.push(name);
 };
 
-if (events > 0) await withServer(profileDir, measureIsolation);
+if (events > 0) {
+  const alone = await isolation(false);
+  tell(alone);
+  if (values.alone !== true) {
+    const beside = await isolation(true);
+    const slowdown = beside.deliveredSeconds / alone.deliveredSeconds;
+    tell({ ...beside, slowdown });
+    bound('slowdown', slowdown <= slowdownMax);
+    bound('order', alone.inOrder && beside.inOrder);
+    bound('memory', Math.max(alone.heldDeliveriesMax, beside.heldDeliveriesMax) <= heldDeliveriesBound);
+  }
+}
 for (const transport of pairs > 0 ? chosen : []) {
   const report = await withServer(profileDir, (server, dir) => appendsBesideWebhooks(server, dir, transport, pairs));
   tell(report);
@@ -52,17 +63,10 @@ for (const transport of pairs > 0 ? chosen : []) {
 if (broken.length > 0) console.error(`not kept: ${broken.join(', ')}`);
 process.exit(broken.length > 0 ? 1 : 0);
 
-async function measureIsolation({ baseUrl, opsPort }: ServerProcess): Promise<void> {
-  const at = { baseUrl, opsBase: `http://127.0.0.1:${opsPort}` };
-  const alone = await isolationRun(at, events, false);
-  tell(alone);
-  if (values.alone === true) return;
-  const beside = await isolationRun(at, events, true);
-  const slowdown = beside.deliveredSeconds / alone.deliveredSeconds;
-  tell({ ...beside, slowdown });
-  bound('slowdown', slowdown <= slowdownMax);
-  bound('order', alone.inOrder && beside.inOrder);
-  bound('memory', Math.max(alone.heldDeliveriesMax, beside.heldDeliveriesMax) <= heldDeliveriesBound);
+function isolation(besideSick: boolean): Promise<IsolationRun> {
+  return withServer(profileDir, ({ baseUrl, opsPort }) =>
+    isolationRun({ baseUrl, opsBase: `http://127.0.0.1:${opsPort}` }, events, besideSick),
+  );
 }
 
 function tell(report: object): void {
