@@ -13,6 +13,7 @@ import {
   type Party,
 } from '../support/parties.ts';
 import { done, type Fields, rest } from '../support/parties-rest.ts';
+import { oneNodeTest, untilKnownElsewhere } from '../support/several-nodes.ts';
 
 const { node, base, order } = await nodeWithOrder();
 
@@ -139,6 +140,7 @@ describe('a party that follows a ledger', () => {
     const own = await otherOrder(order);
     await using stream = await followLedger(own.ledgerId, own.buyer);
     await stream.through('caught_up');
+    await untilKnownElsewhere('access history');
     const records = async () =>
       (await done(base, 'GET', `/v1/audit/access?ledger_id=${own.ledgerId}`, own.buyer))
         .rows('access_events')
@@ -261,7 +263,7 @@ test('a stream ends within a second of the revocation of its API key', async () 
   expect(Date.now() - revokedMs).toBeLessThan(1_500);
 });
 
-test('the metrics count followers, what was read and encoded, and why streams ended', async () => {
+oneNodeTest('the metrics count followers, what was read and encoded, and why streams ended', async () => {
   const metrics = await (await fetch(`${node.opsBase}/metrics`)).text();
   expect(metrics).toMatch(/^svc_followers \d/m);
   for (const name of ['pages_read', 'events_read', 'events_encoded', 'events_sent'])

@@ -8,6 +8,7 @@ import {
   type ServerHttp2Stream,
 } from 'node:http2';
 import type { Server, Socket } from 'node:net';
+import { limits } from '../../../src/runtime/limits/limits.ts';
 import { onLoopback } from '../../support/loopback.ts';
 
 /** Forwards each HTTP request unchanged to the next of several servers. */
@@ -16,7 +17,9 @@ export async function openSpreadingHttp(
 ): Promise<{ readonly port: number } & AsyncDisposable> {
   const agent = new Agent({ keepAlive: true });
   let turn = 0;
-  const server = createServer((incoming: IncomingMessage, outgoing: ServerResponse) => {
+  // Clients read how long the nodes keep a connection, and so long this one has to keep it too.
+  const kept = { keepAliveTimeout: limits.keepAliveTimeoutMs, keepAliveTimeoutBuffer: limits.keepAliveBufferMs };
+  const server = createServer(kept, (incoming: IncomingMessage, outgoing: ServerResponse) => {
     const port = ports[turn++ % ports.length];
     const { method, url: path, rawHeaders } = incoming;
     const passed = request({ host: '127.0.0.1', port, method, path, headers: rawHeaders, agent, setHost: false });
