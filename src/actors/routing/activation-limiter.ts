@@ -1,5 +1,6 @@
 import { LedgerError } from '../../domain/errors.ts';
 import type { Clock } from '../../runtime/clock/clock.ts';
+import { limits } from '../../runtime/limits/limits.ts';
 
 /** After a quiet time, so many milliseconds of loads may come at once. */
 const burstMs = 250;
@@ -21,8 +22,8 @@ export class ActivationLimiter {
     const together = this.#waiting.get(ledgerId);
     if (together !== undefined) return together;
     const now = this.#clock.now();
-    // A clock that was set back must not push the next load far ahead.
-    const last = Math.min(this.#lastAt, now + this.#everyMs * 10_000);
+    // Loads are admitted up to a call's time ahead. What lies further ahead was admitted before the clock was set back.
+    const last = this.#lastAt > now + limits.callTimeoutMs ? now : this.#lastAt;
     const at = Math.max(last + this.#everyMs, now - burstMs);
     if (at > now && at >= deadline)
       throw new LedgerError('unavailable', 'This node has many ledgers to load first; nothing was written, retry.');

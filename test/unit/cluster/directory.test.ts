@@ -3,6 +3,7 @@ import type { Directory } from '../../../src/actors/routing/directory.ts';
 import { NotOwner, type Peers, PeerUnreachable } from '../../../src/actors/routing/peers.ts';
 import type { Placement } from '../../../src/actors/routing/placement.ts';
 import { shardOf } from '../../../src/actors/routing/shard.ts';
+import { limits } from '../../../src/runtime/limits/limits.ts';
 import { ManualClock, settled } from '../../support/clock.ts';
 import { append, createMaster, ledgerId, openLedger, uuid } from '../../support/commands.ts';
 import { emptyLedgerData } from '../../support/memory-store/ledger-data.ts';
@@ -256,6 +257,19 @@ describe('the rate of loading ledgers', () => {
     const later = codeOf(directory.submit(openLedger({ ledgerId: uuid(0x20_002) })));
     await clock.advance(1_100);
     expect(await later).toBe('carried out');
+  });
+
+  test('goes on after the clock was set back by an hour', async () => {
+    const { start, owner, clock } = await nodes();
+    const { directory } = start('node-c', { activationsPerSecond: 200 });
+    owner.id = 'node-c';
+    const open = (id: number) => codeOf(directory.submit(openLedger({ ledgerId: uuid(id), deadline: deadline() })));
+    const deadline = () => clock.now() + limits.callTimeoutMs;
+    expect(await open(0x20_000)).toBe('carried out');
+    clock.jump(-3_600_000);
+    const after = open(0x20_001);
+    await clock.advance(1_000);
+    expect(await after).toBe('carried out');
   });
 });
 
