@@ -22,7 +22,7 @@ const notVerified: { readonly [type in IncompleteType]: string } = {
   end_unknown: 'what follows',
   order_unsigned: 'the order and the dates of the last events',
   content_unchecked: 'the content of some events',
-  hash_unchecked: 'the tie of some events to the ledger',
+  hash_unchecked: 'the tie of some events to the ledger and to their seals',
   checkpoint_unchecked: 'the checkpoint, for lack of events that it covers',
 };
 

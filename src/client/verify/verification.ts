@@ -36,7 +36,8 @@ export interface VerificationIssue {
  * - `order_unsigned`: the last events stand behind the last seal, and no checkpoint covers them. Their hashes fit each
  *   other, and anybody can compute hashes: their order, number and dates are not the service's word.
  * - `content_unchecked`: the event before in the same master is not there, so the content hash cannot be recomputed.
- * - `hash_unchecked`: the event before in the ledger is not there, so the chain hash cannot be recomputed.
+ * - `hash_unchecked`: the event before in the ledger is not there, so the chain hash cannot be recomputed. Of both: a
+ *   seal of the event covers a hash that nothing ties to what the event says, and is not counted.
  * - `actor_keys_unknown`, `authority_keys_unknown`: there is a signature or seal, and no key to check it with. Or an
  *   event is not signed, and no document shows whether its actor had keys and so must have signed.
  * - `actor_keys_untrusted`, `authority_keys_untrusted`: a signature or seal verified under a key that came with the
@@ -75,7 +76,10 @@ export interface Verification {
   readonly verified: boolean;
   readonly issues: readonly VerificationIssue[];
   readonly incomplete: readonly IncompleteReason[];
-  /** The number of events, and how many hashes, signatures and seals were recomputed or verified and found good. */
+  /**
+   * The number of events, and how many hashes, signatures and seals were recomputed or verified and found good. A seal
+   * counts if the hashes of its event do.
+   */
   readonly checked: {
     readonly events: number;
     readonly contentHashes: number;

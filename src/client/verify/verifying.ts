@@ -47,7 +47,7 @@ export interface EventChecks {
   readonly chainHash: boolean;
   /** The signature of the actor. false also where the event has none. */
   readonly actorSignature: boolean;
-  /** The seal of the authority. false also where the event has none. */
+  /** The seal of the authority, if both hashes are good too: else it covers nothing that is shown. */
   readonly authoritySeal: boolean;
 }
 
@@ -64,12 +64,16 @@ interface MasterHead {
   readonly created: JsonObject | null;
 }
 
+const unsealed = ', so no seal covers what the event says';
+
 /** Verifies the events of one list, one after the other. */
 export class EventVerifier {
   readonly #options: VerifyOptions;
   readonly #checkSignature: SignatureCheck;
   /** Of the event at hand. */
   #issues: VerificationIssue[] = [];
+  /** Whether the event at hand has a seal that verifies over the `hash` that it shows. */
+  #isSealed = false;
   readonly #incomplete = new Map<IncompleteType, { detail: string; eventId: string; count: number }>();
   readonly #checked = { events: 0, contentHashes: 0, chainHashes: 0, actorSignatures: 0, authoritySeals: 0 };
   readonly #masters = new Map<string, MasterHead>();
@@ -107,16 +111,17 @@ export class EventVerifier {
   async take(event: Event): Promise<EventFindings> {
     const before = { ...this.#checked };
     this.#issues = [];
+    this.#isSealed = false;
     await this.#take(event);
-    const { contentHashes, chainHashes, actorSignatures, authoritySeals } = this.#checked;
-    const checks = {
-      contentHash: contentHashes > before.contentHashes,
-      chainHash: chainHashes > before.chainHashes,
-      actorSignature: actorSignatures > before.actorSignatures,
-      authoritySeal: authoritySeals > before.authoritySeals,
-    };
-    this.#order.take(event, checks.chainHash && checks.authoritySeal);
-    return { issues: this.#issues, checks };
+    const { contentHashes, chainHashes, actorSignatures } = this.#checked;
+    const contentHash = contentHashes > before.contentHashes;
+    const chainHash = chainHashes > before.chainHashes;
+    const actorSignature = actorSignatures > before.actorSignatures;
+    // A true seal with its hash can be copied to any content.
+    const authoritySeal = this.#isSealed && contentHash && chainHash;
+    if (authoritySeal) this.#checked.authoritySeals += 1;
+    this.#order.take(event, this.#isSealed && chainHash);
+    return { issues: this.#issues, checks: { contentHash, chainHash, actorSignature, authoritySeal } };
   }
 
   /** `master_seq` of the newest event of a master that is known. null: none is. */
@@ -270,7 +275,7 @@ export class EventVerifier {
   #checkContent(read: ReadEvent, master: MasterHead | null): void {
     const { event } = read;
     let masterPrevHash = '';
-    const unknown = 'the event before it in its master is not in the list';
+    const unknown = `the event before it in its master is not in the list${unsealed}`;
     if (event.masterId !== null && event.masterSeq !== null && event.masterSeq > 0) {
       if (master === null) {
         const missing = 'the events that the master begins with are missing';
@@ -307,7 +312,7 @@ export class EventVerifier {
     const previous = this.#previous;
     const before = event.seq === 0 ? '' : previous?.seq === event.seq - 1 ? previous.hash : null;
     if (before === null) {
-      this.#unchecked(event, 'hash_unchecked', 'the event before it in the ledger is not in the list');
+      this.#unchecked(event, 'hash_unchecked', `the event before it in the ledger is not in the list${unsealed}`);
     } else if (eventHash(before, event.contentHash) === event.hash) this.#checked.chainHashes += 1;
     else {
       const detail = 'hash does not match the one recomputed from content_hash and the event before';
@@ -326,7 +331,7 @@ export class EventVerifier {
 
   #verified(event: Event, kind: 'actor' | 'authority'): void {
     if (kind === 'actor') this.#checked.actorSignatures += 1;
-    else this.#checked.authoritySeals += 1;
+    else this.#isSealed = true;
     if (this.#trusted[kind]) return;
     const what = kind === 'actor' ? 'signature' : 'seal';
     const detail = `the key of the ${what} came with the events, and nobody vouches for it`;

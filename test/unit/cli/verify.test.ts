@@ -167,6 +167,16 @@ describe('verify', () => {
     expect(odd.code).toBe(1);
   });
 
+  it('counts no seal over a hash that it could not recompute, and says so', async () => {
+    const { code, out } = await verify(exported(events.slice(1, 2), { kind: 'segment' }), ...offline);
+    expect(code).toBe(2);
+    expect(out).toMatch(
+      /^INCOMPLETE {2}1 event, 0 signatures; .*the tie of some events to the ledger and to their seals/,
+    );
+    expect(out).toContain('0 of actors and 0 seals of the authority verified');
+    expect(out).toMatch(/\? hash_unchecked .* so no seal covers what the event says\n/);
+  });
+
   const other = '0193a000-0000-7000-8000-000000000002';
   const ofMaster = { kind: 'master' };
   const misnamed: [string, string, unknown][] = [

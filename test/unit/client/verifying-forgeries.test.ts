@@ -160,3 +160,46 @@ describe('a forger with recomputed hashes and the key of the authority', () => {
     expect(issues.map(({ type }) => type)).toContain('invalid_authority_sig');
   });
 });
+
+describe('a true seal on other content', () => {
+  /** Not signed: the supplier's key is too new for a signature to be due. */
+  const sealed = (index: number): Event => ({
+    ...at(index),
+    ...{ actorSig: null, signingKeyId: null, actorSigPayload: null, authorityKeyId: authorityKey.kid },
+  });
+
+  it('does not count where a master shows hashes that cannot be recomputed', async () => {
+    const { hash, authoritySig, authorityKeyId } = at(1);
+    const copied = { hash, authoritySig, authorityKeyId };
+    const [created, dispatched] = resealed([sealed(2), sealed(4)], 0, false);
+    const forged = [created, dispatched].map((event) => ({ ...(event as Event), ...copied }));
+    const { verdict, incomplete, checked } = await verify(forged, { kind: 'master' });
+    expect(checked).toMatchObject({ contentHashes: 2, authoritySeals: 0 });
+    expect([verdict, incomplete[0]]).toMatchObject([
+      'incomplete',
+      { type: 'hash_unchecked', count: 2, detail: expect.stringContaining('no seal covers what the event says') },
+    ]);
+  });
+
+  it('does not count where a segment has no event before it in its master', async () => {
+    const honest = resealed([...chain.slice(0, 4), sealed(4), ...chain.slice(5)], 4);
+    const whole = await verify(honest);
+    expect([whole.verdict, whole.checked.authoritySeals]).toEqual(['valid', 4]);
+    const [before, shown] = honest.slice(3, 5) as [Event, Event];
+    const forged = { ...shown, payload: { ...shown.payload, weight: 13 } };
+    for (const event of [shown, forged]) {
+      const { verdict, incomplete, checked } = await verify([before, event], { kind: 'segment' });
+      expect(checked).toMatchObject({ chainHashes: 1, authoritySeals: 0 });
+      expect([verdict, incomplete.map(({ type }) => type)]).toEqual([
+        'incomplete',
+        expect.arrayContaining(['content_unchecked', 'hash_unchecked']),
+      ]);
+    }
+  });
+
+  it('counts in a segment with all that it covers', async () => {
+    const { checked } = await verify(chain.slice(7), { kind: 'segment' });
+    expect(checked).toMatchObject({ chainHashes: 1, authoritySeals: 1 });
+    expect((await verify(chain.slice(8), { kind: 'segment' })).checked.authoritySeals).toBe(0);
+  });
+});
