@@ -34,6 +34,11 @@ export class LedgerTrustError extends Error {
   readonly grpcStatus: number | null;
   /** Milliseconds that the service asked to wait before a retry. null if it did not ask. */
   readonly retryAfterMs: number | null;
+  /**
+   * The kept note of a log and a newer verified one, if the service answered no proof that they agree. Keep both: an
+   * outage ends, and a service that has signed two histories never shows a proof. Else empty.
+   */
+  readonly notes: readonly string[];
 
   constructor(code: ClientErrorCode, message: string, facts: ErrorFacts = {}) {
     super(message, facts.cause === undefined ? undefined : { cause: facts.cause });
@@ -45,6 +50,7 @@ export class LedgerTrustError extends Error {
     this.status = facts.status ?? null;
     this.grpcStatus = facts.grpcStatus ?? null;
     this.retryAfterMs = facts.retryAfterMs ?? null;
+    this.notes = facts.notes ?? [];
   }
 }
 

@@ -81,9 +81,14 @@ test.each(['rest', 'grpc'] as const)(
 );
 
 /** The node behind a proxy that changes the checkpoints of heartbeats. */
-async function forging(forge: (note: string) => string): Promise<string> {
+async function forging(forge: (note: string) => string, showsConsistency = true): Promise<string> {
   const proxy = createServer((asked, answer) => {
     const { method, url: path, headers } = asked;
+    if (!showsConsistency && path?.includes('/proof/consistency')) {
+      answer.writeHead(503, { 'content-type': 'application/json' });
+      answer.end(JSON.stringify({ error: { code: 'unavailable', message: 'Later.' } }));
+      return;
+    }
     const passed = request(new URL(path ?? '', node.base), { method, headers }, (given) => {
       answer.writeHead(given.statusCode ?? 502, given.headers);
       let rest = '';
@@ -164,6 +169,18 @@ test.each([
     expect(seqs().length).toBe(sizeOf(await kept(ledgerOrigin)) - after - 1);
   },
 );
+
+test('a checkpoint by the stolen key is compared with the events, also if no proof of consistency is given', async () => {
+  const { watermarks, kept } = newWatermarks();
+  await clientOf(order.supplier, 'rest', watermarks).checkpoint(order.ledgerId, { size: 2 });
+  const client = clientOf(order.supplier, 'rest', watermarks, await forging(otherRoot, false));
+  const { ended } = follow(client, { ledgerId: order.ledgerId, after: -1 });
+  await expect(ended).rejects.toMatchObject({
+    code: 'integrity_failed',
+    details: { issues: [{ type: 'wrong_checkpoint' }] },
+  });
+  expect(sizeOf(await kept(ledgerOrigin))).toBe(2);
+});
 
 test('a checkpoint of a master by the stolen key is not of the events that came, from its middle on either', async () => {
   const ofMaster = (note: string) =>

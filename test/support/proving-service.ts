@@ -61,6 +61,8 @@ export class Lies {
   authority = authorityKey;
   /** How many events the newest checkpoint covers. */
   newest = 9;
+  /** false: a proof of consistency is answered with an error. */
+  showsConsistency = true;
   /** The index of an event in whose place another one is shown. null: none. */
   rewrittenAt: number | null = null;
   /** Changes the text that is signed, the note, the proof file, and each answer by the end of its path. */
@@ -108,6 +110,7 @@ function answerTo(url: URL, lies: Lies): Members | null {
     case 'inclusion':
       return lies.answer(call, log.inclusion(given('seq') ?? 0, size));
     case 'consistency':
+      if (!lies.showsConsistency) return null;
       return lies.answer(call, log.consistency(given('from') ?? 0, given('to') ?? size));
     default:
       return null;

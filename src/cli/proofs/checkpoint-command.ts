@@ -10,7 +10,7 @@ import { sha256Hex } from '../../domain/keys/hash.ts';
 import { isServiceName } from '../../domain/log/origin.ts';
 import { ProofRefused } from '../../domain/log/proof-refused.ts';
 import { isUuid } from '../../domain/values/uuid-form.ts';
-import { addApiCommand, listOption, neededOption, option } from '../api/api-command.ts';
+import { addApiCommand, listOption, neededOption, option, sentenceOf } from '../api/api-command.ts';
 import { recordLines } from '../api/shown-answer.ts';
 import { refusedError } from '../commands/refused-proof.ts';
 import { shownText } from '../terminal/shown-text.ts';
@@ -90,21 +90,30 @@ async function stateIn(watermarks: Watermarks, file: string): Promise<WatermarkS
   }
 }
 
-/** Both notes of a contradiction are kept beside the state: together they are the proof. */
+/** Both notes of a contradiction, or of one that the service does not rule out, are kept beside the state. */
 async function checked(look: () => Promise<VerifiedCheckpoint>, file: string): Promise<VerifiedCheckpoint> {
   try {
     return await look();
   } catch (error) {
-    if (!(error instanceof ProofRefused)) throw error;
-    if (error.reason !== 'checkpoints_contradict') throw refusedError(error);
-    const evidence = `${file}.contradiction`;
-    try {
-      await appendFile(evidence, error.notes.join('\n'), { mode: 0o600, flush: true });
-    } catch (failure) {
-      throw new CliError(`${refusedError(error).message} ${evidence} cannot be written: ${reasonOf(failure)}.`);
+    if (error instanceof LedgerTrustError && error.notes.length > 0) {
+      const unproven = 'The service did not show that its new checkpoint continues the kept one.';
+      throw await withEvidence(`${sentenceOf(error)} ${unproven}`, error.notes, `${file}.unproven`);
     }
-    throw new CliError(`${refusedError(error).message} Both are in ${evidence}.`);
+    if (!(error instanceof ProofRefused)) throw error;
+    const refused = refusedError(error);
+    if (error.reason !== 'checkpoints_contradict') throw refused;
+    throw await withEvidence(refused.message, error.notes, `${file}.contradiction`);
   }
+}
+
+/** Appends the notes to the file. Returns the error with a sentence that says where they are. */
+async function withEvidence(message: string, notes: readonly string[], evidence: string): Promise<CliError> {
+  try {
+    await appendFile(evidence, notes.join('\n'), { mode: 0o600, flush: true });
+  } catch (failure) {
+    return new CliError(`${message} ${evidence} cannot be written: ${reasonOf(failure)}.`);
+  }
+  return new CliError(`${message} Both notes are in ${evidence}.`);
 }
 
 function jsonOf({ origin, size, root, note }: VerifiedCheckpoint) {

@@ -1,5 +1,6 @@
 import type { Checkpoint } from '../../domain/log/checkpoint.ts';
 import { parseProofFile } from '../../domain/log/proof-file.ts';
+import { ProofRefused } from '../../domain/log/proof-refused.ts';
 import { mayRetry } from '../call/retry.ts';
 import type { Event } from '../event.ts';
 import type { LogName, ProofReader } from '../proofs/proof-reading.ts';
@@ -45,10 +46,8 @@ export class HeartbeatCheckpoints {
    * asked just now, the next heartbeat brings another one; so it does while one is being verified.
    */
   keep(note: string): void {
-    const { proofs, ending } = this.#parts;
-    this.#keeping ??= proofs
-      .takeNote(this.#log, note, { signal: ending.signal })
-      .then((checkpoint) => this.#compare(checkpoint))
+    const { ending } = this.#parts;
+    this.#keeping ??= this.#keep(note)
       .catch((thrown: unknown) => {
         if (!mayRetry(thrown, true)) ending.abort(thrown);
       })
@@ -62,16 +61,32 @@ export class HeartbeatCheckpoints {
     await this.#keeping;
   }
 
-  async #compare(checkpoint: Checkpoint): Promise<void> {
+  async #keep(note: string): Promise<void> {
+    const { proofs, ending } = this.#parts;
+    let contradicted = null as Checkpoint | null;
+    try {
+      const checkpoint = await proofs.takeNote(this.#log, note, { signal: ending.signal }, (verified) => {
+        contradicted = this.#tree?.compare(verified) ?? null;
+      });
+      contradicted ??= await this.#compare(checkpoint);
+    } catch (thrown) {
+      // Two notes that contradict each other say more than one that contradicts the events.
+      if (contradicted === null || thrown instanceof ProofRefused) throw thrown;
+    }
+    this.#tell(contradicted);
+  }
+
+  /** Has the beginning of the tree proved first, if it is not known. Returns the checkpoint if it is contradicted. */
+  async #compare(checkpoint: Checkpoint): Promise<Checkpoint | null> {
     const tree = this.#tree;
-    if (tree === null) return;
+    if (tree === null) return null;
     const { proofs, ending } = this.#parts;
     const before = tree.toBeProved;
     if (before !== null) {
       const { proof } = await proofs.proveRecord(this.#log, before, { signal: ending.signal });
       tree.learn(before, parseProofFile(proof)?.hashes ?? []);
     }
-    this.#tell(tree.compare(checkpoint));
+    return tree.compare(checkpoint);
   }
 
   #tell(checkpoint: Checkpoint | null): void {

@@ -15,7 +15,7 @@ import type {
 } from '../../gen/svc/v1/proofs_pb.ts';
 import type { GetAuthorityResponse } from '../../gen/svc/v1/resolver_pb.ts';
 import { ask, type Caller } from '../call/call.ts';
-import { invalidAnswer } from '../error.ts';
+import { invalidAnswer, LedgerTrustError } from '../error.ts';
 import { type Event, eventContent, readEvent } from '../event.ts';
 import type { CallOptions } from '../methods.ts';
 import type { Answer } from '../shapes.ts';
@@ -146,15 +146,22 @@ export class ProofReader {
 
   /**
    * Takes a checkpoint that a stream has brought: verifies it, compares it with the kept one, and keeps it if it is
-   * larger. A smaller one is no fault: another node may have sent it.
+   * larger. A smaller one is no fault: another node may have sent it. `verified` gets the checkpoint before it is
+   * compared with the kept one, for which the service may refuse the proof.
    */
-  async takeNote(log: LogName, note: string, options: ProofOptions = {}): Promise<VerifiedCheckpoint> {
+  async takeNote(
+    log: LogName,
+    note: string,
+    options: ProofOptions = {},
+    verified: (checkpoint: VerifiedCheckpoint) => void = () => {},
+  ): Promise<VerifiedCheckpoint> {
     const before = await this.#basis(options);
     const origin = note.slice(0, Math.max(0, note.indexOf('\n')));
     const found = await this.#verified(log, origin, before, options, (expected) => ({
       ...verifyCheckpoint(note, expected),
       note,
     }));
+    verified(found.checkpoint);
     await this.#keep(log, found, { addsLog: true }, options);
     return found.checkpoint;
   }
@@ -283,13 +290,17 @@ export class ProofReader {
     const [from, to] = kept.size <= found.size ? [kept, found] : [found, kept];
     const method = methods[log.kind];
     const request = { [method.id]: log.id, from: from.size, to: to.size };
-    const hashes =
-      from.size === to.size
-        ? []
-        : (await ask<GetLedgerConsistencyResponse>(this.#caller, method.consistency, request, options)).hashes;
     try {
+      const hashes =
+        from.size === to.size
+          ? []
+          : (await ask<GetLedgerConsistencyResponse>(this.#caller, method.consistency, request, options)).hashes;
       verifyConsistency(from, to, hashes);
     } catch (error) {
+      if (error instanceof LedgerTrustError) {
+        const { code, message, cause } = error;
+        throw new LedgerTrustError(code, message, { ...error, cause, notes: [kept.note, found.note] });
+      }
       if (!(error instanceof ProofRefused)) throw error;
       throw new ProofRefused(
         'checkpoints_contradict',

@@ -84,6 +84,26 @@ test('a contradiction ends with 1, and both notes are beside the state', async (
   expect(JSON.parse(readFileSync(state, 'utf8')).checkpoints[ledgerOrigin]).toBe(kept);
 });
 
+test('a service that answers no proof of consistency ends with 1, and both notes are beside the state', async () => {
+  const { look, state } = await user();
+  await look({ newest: 6 });
+  const kept = JSON.parse(readFileSync(state, 'utf8')).checkpoints[ledgerOrigin];
+  const refused = await look({ newest: 9, rewrittenAt: 2, showsConsistency: false });
+  expect(refused).toMatchObject({ code: 1, out: '', err: expect.stringContaining('(not_found, request r-1)') });
+  expect(refused.err).toContain(`${state}.unproven`);
+  expect(readFileSync(`${state}.unproven`, 'utf8').startsWith(`${kept}\n${ledgerOrigin}\n9\n`)).toBe(true);
+  expect(statSync(`${state}.unproven`).mode & 0o777).toBe(0o600);
+  expect(existsSync(`${state}.contradiction`)).toBe(false);
+  expect(JSON.parse(readFileSync(state, 'utf8')).checkpoints[ledgerOrigin]).toBe(kept);
+});
+
+test('an error before a checkpoint was verified leaves nothing beside the state', async () => {
+  const { look, run, state } = await user();
+  await look();
+  expect(await run('--master', '0193a000-0000-7000-8000-0000000000ff')).toMatchObject({ code: 1 });
+  expect(existsSync(`${state}.unproven`)).toBe(false);
+});
+
 test('a smaller checkpoint ends with 1', async () => {
   const { look, state } = await user();
   await look();

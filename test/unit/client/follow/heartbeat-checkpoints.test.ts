@@ -111,6 +111,23 @@ describe('a checkpoint of a heartbeat', () => {
     expect(proven).toEqual([5, 5]);
   });
 
+  test('that contradicts the events is told, also if the service proves no agreement with the kept one', async () => {
+    const { follow } = kept(async (_log, _note, _options, verified) => {
+      verified?.(signed(1, new Uint8Array(32)));
+      throw lost();
+    });
+    expect(await follow(wholeLedger)).toMatchObject({ code: 'integrity_failed', types: ['wrong_checkpoint'] });
+  });
+
+  test('that contradicts both the kept one and the events is refused with both notes', async () => {
+    const refusal = new ProofRefused('checkpoints_contradict', 'they contradict', ['one', 'other']);
+    const { following } = kept(async (_log, _note, _options, verified) => {
+      verified?.(signed(1, new Uint8Array(32)));
+      throw refusal;
+    });
+    await expect(Array.fromAsync(following.follow(wholeLedger))).rejects.toBe(refusal);
+  });
+
   test('that cannot be compared just now is passed over', async () => {
     const { follow } = kept(() => Promise.reject(lost()));
     expect(await follow(wholeLedger)).toMatchObject({ seqs: allSeqs, code: null });

@@ -97,6 +97,18 @@ test('a proof of consistency with a hash left over shows no agreement', async ()
   expect(await refusal(kept(client, lies, 8))).toBe('checkpoints_contradict');
 });
 
+test('a service that answers no proof of consistency leaves both notes in the error, and the kept one stays', async () => {
+  const { client, lies } = await provingService();
+  const { note } = await kept(client, lies, 6);
+  Object.assign(lies, { rewrittenAt: 2, showsConsistency: false });
+  const error = await kept(client, lies, 8).catch((e) => e);
+  expect(error).toBeInstanceOf(LedgerTrustError);
+  expect(error).toMatchObject({ code: 'not_found', status: 404, requestId: 'r-1' });
+  expect(error.notes).toEqual([note, expect.stringContaining(`${ledgerOrigin}\n8\n`)]);
+  Object.assign(lies, { rewrittenAt: null, showsConsistency: true });
+  expect((await kept(client, lies, 9)).size).toBe(9);
+});
+
 test('a checkpoint of a given size is compared with the kept one too, and does not count as behind', async () => {
   const { client, lies } = await provingService();
   await kept(client, lies, 8);
