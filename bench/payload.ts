@@ -2,7 +2,7 @@
 export const payloadBytes = 500;
 export const benchEventType = 'SHIPMENT_DISPATCHED';
 
-export type Payload = { readonly [name: string]: string | number | boolean | null | readonly (string | number)[] };
+type Payload = { readonly [name: string]: string | number | boolean | null | readonly (string | number)[] };
 
 /** The payload of an event of a run, different for each: what a carrier's system might say of a shipment. */
 export function payloadOf(index: number): Payload {

@@ -21,8 +21,8 @@ export async function listenOn(server: Server, host: string, port: number): Prom
 }
 
 /**
- * Accepts the connections that wait in the kernel, for at most drainIdleMs and `graceMs`. Closing the server would
- * reset them, and their clients may have sent requests already.
+ * Accepts the connections that wait in the kernel, for at most drainIdleMs, or `graceMs` if that is less. Closing the
+ * server would reset them, and their clients may have sent requests already.
  */
 export async function acceptWaiting(server: Server, graceMs: number): Promise<void> {
   const endMs = performance.now() + Math.min(graceMs, limits.drainIdleMs);
@@ -31,7 +31,7 @@ export async function acceptWaiting(server: Server, graceMs: number): Promise<vo
     mayWait = true;
   };
   server.on('connection', accepted);
-  // An immediate runs before this iteration of the event loop looks for connections. Each further one accepts one.
+  // The first immediate may run before the event loop has looked for connections. Each iteration accepts one.
   await immediate();
   while (mayWait && performance.now() < endMs) {
     mayWait = false;

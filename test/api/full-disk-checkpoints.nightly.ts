@@ -44,7 +44,7 @@ test('a node with a full disk refuses checkpoints with 503, and signs none that 
   for (const log of notes.logsOf(order, [master, unasked])) {
     const largest = notes.largestOf(log);
     const answer = await notes.get(node.base, log, 'checkpoint');
-    // Its last event may have been signed in time: then nothing has to be stored.
+    // Its last event may have been signed in time: then nothing has to be stored. Of `unasked`, no size was signed.
     if (largest > 0 && answer?.status === 200) expect(answer.body.size).toBeLessThanOrEqual(largest);
     else {
       expect(answer).toMatchObject({ status: 503, code: 'unavailable' });

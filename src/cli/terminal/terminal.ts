@@ -52,10 +52,10 @@ export interface InputBound {
   readonly advice: string;
 }
 
-/** Of keys, secrets, certificates, notes and what is sent: no request may be larger. */
+/** For keys, secrets, certificates, notes and JSON. What is sent may not be larger than a request's body. */
 const smallInput: InputBound = {
   maxBytes: limits.requestBodyMaxBytes,
-  advice: 'see whether it is the right one',
+  advice: 'check that it is the right one',
 };
 
 /** The bytes of a file, or of stdin for `-`. Throws CliError (exit code 66), also if there are too many. */

@@ -6,7 +6,7 @@ import { limits } from '../../runtime/limits/limits.ts';
 import type { MemoryBudget } from '../../runtime/limits/memory-budget.ts';
 import { PublicConnections } from '../../runtime/limits/public-connections.ts';
 import { StandardStreams } from '../../runtime/limits/standard-streams.ts';
-import { isReset } from '../http/kernel-buffers.ts';
+import { isGone } from '../http/socket-state.ts';
 
 /** Bounds of one connection, in bytes. */
 export interface GrpcBounds {
@@ -35,15 +35,6 @@ export class Connection {
     this.slot = connections.add(this);
   }
 
-  /**
-   * Whether it holds something for a client that is gone. Over TLS, a write that waits while the client resets the
-   * connection never ends in Node, which reads no further meanwhile.
-   */
-  get isLeft(): boolean {
-    const holdsAny = this.unfinishedBytes > 0 || this.answerBytes > 0;
-    return holdsAny && !this.session.destroyed && isReset(this.session.socket as Socket);
-  }
-
   get isServing(): boolean {
     return this.served > 0;
   }
@@ -51,6 +42,14 @@ export class Connection {
   end(): void {
     if (this.session.destroyed) return;
     this.session.destroy(new Error('the connection holds too much'), constants.NGHTTP2_ENHANCE_YOUR_CALM);
+  }
+
+  /**
+   * Ends it if its client is gone. Over TLS, a write that waits while the client resets the connection never ends in
+   * Node, which reads no further meanwhile.
+   */
+  endIfGone(): void {
+    if (!this.session.destroyed && isGone(this.session.socket as Socket)) this.end();
   }
 }
 
@@ -133,7 +132,7 @@ export class Connections {
       this.#forgotMs = this.nowMs;
       for (const one of this.#all) {
         one.refusals = Math.floor(one.refusals / 2);
-        if (one.isLeft) one.end();
+        if (this.#requests.heldBy(one) > 0 || one.answerBytes > 0) one.endIfGone();
       }
     }
     this.#setBudget('request', this.#requests.total);

@@ -2,8 +2,8 @@ import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { limits } from '../../runtime/limits/limits.ts';
 import type { MemoryBudget } from '../../runtime/limits/memory-budget.ts';
-import { inodeOf } from './kernel-buffers.ts';
 import { type HttpHandler, HttpResponse } from './response.ts';
+import { inodeOf } from './socket-state.ts';
 
 interface TakenRequest {
   readonly request: IncomingMessage;

@@ -5,8 +5,8 @@ import { limits } from '../../runtime/limits/limits.ts';
 import type { MemoryBudget } from '../../runtime/limits/memory-budget.ts';
 import { PublicConnections } from '../../runtime/limits/public-connections.ts';
 import { HttpConnection } from './connection.ts';
-import { unsentBytes } from './kernel-buffers.ts';
 import type { AnswerRules, HttpHandler, HttpResponse } from './response.ts';
+import { unsentBytes } from './socket-state.ts';
 
 const drainLookMs = 10;
 
@@ -236,7 +236,8 @@ export class HttpConnections implements AnswerRules, Disposable {
       const lateMs = Math.min(performance.now() + ms, endMs);
       while (!isDone() && performance.now() < lateMs) await delay(drainLookMs);
     };
-    await until(() => this.#open.size === 0, limits.drainIdleMs);
+    // TLS handshakes that are under way count too.
+    await until(() => this.#places.size === 0, limits.drainIdleMs);
     await until(() => this.#open.values().every((connection) => connection.isIdle), graceMs);
     for (const connection of this.#open.values()) if (connection.isIdle) connection.end();
     await until(() => this.#open.size === 0, limits.drainLingerMs);

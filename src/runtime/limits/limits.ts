@@ -118,8 +118,10 @@ export const limits = Object.freeze({
   grpcStandardMessageMaxBytes: 16 * 1024,
   /** If nothing of an answer is taken for this long, or an answered call stays open, its connection is ended. */
   grpcAnswerTimeoutMs: 30_000,
-  /** How long what is written last to a connection that is ended may take. Then its socket is destroyed. */
+  /** After the forced end of a connection, its last bytes may take this long. Then the socket is destroyed. */
   grpcEndedSessionMs: 1_000,
+  /** The same after an orderly end. */
+  grpcClosedSessionMs: 30_000,
   /** How long after its answer a request may take to end. Then the stream is reset. */
   grpcAnsweredLingerMs: 1_000,
   /** A connection is ended after this many refused calls. Each second, half of them are forgotten. */

@@ -17,7 +17,7 @@ function zeros(name: string, bytes: number): string {
 const [whole, over] = [zeros('whole', mebibyte), zeros('over', mebibyte + 1)];
 const answer = zeros('answer', 64 * mebibyte + 1);
 const [small, exports] = [
-  'is larger than 1 MiB: see whether it is the right one.',
+  'is larger than 1 MiB: check that it is the right one.',
   'is larger than 64 MiB: name the file of an export, which may be of any size.',
 ];
 

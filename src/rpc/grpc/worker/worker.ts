@@ -1,6 +1,6 @@
 import type { EventEmitter } from 'node:events';
 import { createServer, type Server as NetServer, type Socket } from 'node:net';
-import { setImmediate as immediate } from 'node:timers/promises';
+import { setTimeout as delay, setImmediate as immediate } from 'node:timers/promises';
 import { createServer as createTlsServer } from 'node:tls';
 import { parentPort, workerData } from 'node:worker_threads';
 import {
@@ -13,8 +13,8 @@ import { Slab } from '../../../runtime/collections/slab.ts';
 import { collector, collectWhenIdle } from '../../../runtime/limits/idle-collection.ts';
 import { limits } from '../../../runtime/limits/limits.ts';
 import { MemoryBudget } from '../../../runtime/limits/memory-budget.ts';
-import { inodeOf, unsentBytes } from '../../http/kernel-buffers.ts';
 import type { TlsKeys } from '../../http/server.ts';
+import { inodeOf, unsentBytes } from '../../http/socket-state.ts';
 import { acceptWaiting, addressOf, listenOn } from '../../listening.ts';
 import { Connections } from '../connections.ts';
 import { backlogKib, FrameBacklog } from '../frame-backlog.ts';
@@ -92,14 +92,28 @@ health.addTo(server);
 addReflection(server, serviceNames);
 collectWhenIdle({ processGrowthBytes });
 
+let isClosing = false;
 // The worker opens the sockets itself, to bound their number, their handshakes and how long a close takes. TLS is
 // terminated before grpc-js gets a socket.
 const injector = server.createConnectionInjector(ServerCredentials.createInsecure());
 const net = listenerOf(tls, (socket) => {
   socket.on('error', () => socket.destroy());
+  // It would get no GOAWAY any more.
+  if (isClosing) return void socket.destroy();
   injector.injectConnection(socket);
 });
 net.on('connection', (socket: Socket) => connections.places.take(socket));
+/** TLS handshakes under way. */
+let handshakes = 0;
+if (tls !== null) {
+  const ended = (): void => {
+    handshakes -= 1;
+  };
+  net.on('connection', () => {
+    handshakes += 1;
+  });
+  net.on('secureConnection', ended).on('tlsClientError', ended);
+}
 
 main.on('message', (message: Uint8Array<ArrayBuffer> | WorkerCommand) => {
   if (message instanceof Uint8Array) handle(new FrameReader(message));
@@ -137,12 +151,15 @@ function watch(call: EventEmitter, number: number, workerCall: WorkerCall): void
 }
 
 async function close(graceMs: number): Promise<void> {
+  const lateMs = performance.now() + graceMs;
   health.setServing(false);
   await acceptWaiting(net, graceMs);
   const closed = new Promise<void>((resolve) => net.close(() => resolve()));
+  const shakenMs = Math.min(performance.now() + limits.drainIdleMs, lateMs);
+  while (handshakes > 0 && performance.now() < shakenMs) await delay(drainLookMs);
   // Each connection gets a GOAWAY and ends after its last call. The callback of grpc-js comes too early.
   server.tryShutdown(() => {});
-  const lateMs = performance.now() + graceMs;
+  isClosing = true;
   let calledMs = performance.now();
   const look = setInterval(() => {
     const nowMs = performance.now();

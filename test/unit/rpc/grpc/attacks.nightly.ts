@@ -65,12 +65,13 @@ test('calls that were refused on a socket that is not read end with it after 30 
   }
   stuck.resolve();
   await expect.poll(() => node.pipeline.running.size).toBe(0);
+  const { localPort = 0 } = attacker.socket;
+  expect(isOpenTo(localPort)).toBe(true);
   const heldBytes = () => node.memory.heldBytes('request');
   expect(heldBytes()).toBeGreaterThanOrEqual(stuckCalls * limits.grpcCallBytes);
   // A ping without an answer would end the connection only 80 s after its start.
   await expect.poll(heldBytes, { timeout: limits.grpcAnswerTimeoutMs + 5_000, interval: 100 }).toBe(0);
   // Without reading the socket: once it is read, what was written last ends, and Node closes the connection by itself.
-  const { localPort = 0 } = attacker.socket;
   await expect.poll(() => isOpenTo(localPort), { timeout: limits.grpcEndedSessionMs + 5_000 }).toBe(false);
   over.abort();
 });

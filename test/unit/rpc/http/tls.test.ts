@@ -14,8 +14,8 @@ const secure = await listeningNodeForTests({ grpc: false, handlers, tls, pages }
 const plain = await listeningNodeForTests({ grpc: false, handlers, pages });
 
 /** Sends bytes over TLS, and returns what comes back until the connection ends. */
-async function overTls(bytes: string): Promise<string> {
-  const socket = connectTls({ port: secure.http.port, host: '127.0.0.1', ca: tls.cert, servername: 'localhost' });
+async function overTls(bytes: string, { http } = secure): Promise<string> {
+  const socket = connectTls({ port: http.port, host: '127.0.0.1', ca: tls.cert, servername: 'localhost' });
   socket.write(bytes);
   return text(socket);
 }
@@ -35,6 +35,15 @@ const hsts = /^strict-transport-security: max-age=31536000\r$/gim;
 
 test.each(requests)('an answer over TLS says that this host speaks TLS only: %s', async (_name, bytes) => {
   expect((await overTls(bytes)).match(hsts)).toHaveLength(1);
+});
+
+test('a connection that waits to be accepted when the port closes is answered over TLS too', async () => {
+  await using node = await startListeningNode({ grpc: false, handlers, tls });
+  const answer = overTls(`GET /health HTTP/1.1\r\n${end}`, node);
+  // The socket connects.
+  await new Promise<void>((resolve) => process.nextTick(resolve));
+  await node.http.close(5_000);
+  expect(await answer).toMatch(/^HTTP\/1\.1 200 OK/);
 });
 
 test.each(requests)('an answer without TLS does not: %s', async (_name, bytes) => {

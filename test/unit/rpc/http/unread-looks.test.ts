@@ -7,7 +7,7 @@ import { MemoryBudget } from '../../../../src/runtime/limits/memory-budget.ts';
 
 /** What the kernel tells of sockets, how often it was asked, and how long it takes to answer. */
 const kernel = vi.hoisted(() => ({ unsent: new Map<string, number>(), looks: 0, tookMs: 0, inodes: 0, isLinux: true }));
-vi.mock(import('../../../../src/rpc/http/kernel-buffers.ts'), () => ({
+vi.mock(import('../../../../src/rpc/http/socket-state.ts'), () => ({
   inodeOf: (socket) => {
     kernel.inodes += 1;
     return kernel.isLinux ? `inode of ${(socket as unknown as AnsweredSocket)._handle.fd}` : '';

@@ -21,8 +21,8 @@ export function inodeOf(socket: Socket): string {
   }
 }
 
-/** Whether the other end has reset the connection, as the system says. Node says it only of a socket that it reads. */
-export function isReset(socket: Socket): boolean {
+/** Whether the connection is over, as the system says. Node notices a reset only of a socket that it reads from. */
+export function isGone(socket: Socket): boolean {
   return ((socket as SocketInternals)._handle?.getpeername?.({}) ?? 0) < 0;
 }
 

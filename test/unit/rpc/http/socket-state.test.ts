@@ -4,7 +4,7 @@ import type { Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { connect as connectTls } from 'node:tls';
 import { afterEach, expect, test } from 'vitest';
-import { inodeOf, unsentBytes } from '../../../../src/rpc/http/kernel-buffers.ts';
+import { inodeOf, unsentBytes } from '../../../../src/rpc/http/socket-state.ts';
 import { limits } from '../../../../src/runtime/limits/limits.ts';
 import { listeningNodeForTests } from '../../../support/listening-node.ts';
 import { openSocket } from '../../../support/raw-http.ts';
