@@ -25,8 +25,6 @@ interface EventsUpToParts {
   /** Receives the events, window by window. */
   readonly projections: Pick<ProjectionScrub, 'take'>;
   readonly found: (finding: Finding) => void;
-  /** Filled with the seqs of the current window's events, by event id. */
-  readonly seqs: Map<string, number>;
 }
 
 interface Place {
@@ -59,7 +57,7 @@ export async function* eventsUpTo(parts: EventsUpToParts): AsyncIterable<Event> 
 }
 
 async function* eventsThrough(parts: EventsUpToParts, place: Place, last: number): AsyncIterable<Event> {
-  const { ledgers, ledgerId, projections, found, seqs } = parts;
+  const { ledgers, ledgerId, projections, found } = parts;
   while (place.from <= last && place.emptyWindows < emptyWindowsMax) {
     const { from, before } = place;
     const asked = Math.min(from + windowEventsMax, last + 1);
@@ -73,8 +71,7 @@ async function* eventsThrough(parts: EventsUpToParts, place: Place, last: number
       if ('type' in event) found(event);
       else events.push(event);
     }
-    seqs.clear();
-    for (const event of events) seqs.set(event.id, event.seq);
+    const seqs = new Map(events.map(({ id, seq }) => [id, seq]));
     for (const { eventId, type, detail } of checkChain(events, { kind: 'ledger', before }))
       found({ ledgerId, seq: seqs.get(eventId) ?? null, type, detail });
     const whole = events.filter((event) => wrongHash(event) === null);

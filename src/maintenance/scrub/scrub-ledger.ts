@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { AuthorityKeys, KeySource } from '../../client/verify/key-source.ts';
-import { verifyEvents } from '../../client/verify/verifying.ts';
+import { EventVerifier } from '../../client/verify/verifying.ts';
 import { names } from '../../domain/event/projection.ts';
 import { isoTime } from '../../domain/values/time.ts';
 import type { Head, LedgerStore } from '../../store/ledger-store.ts';
@@ -120,21 +120,22 @@ async function look(parts: ScrubParts, ledgerId: string): Promise<Look> {
     found,
     missing: null,
   });
-  const seqs = new Map<string, number>();
   const snapshots = new SnapshotScrub({ ledgers, ledgerId, headSeq, found });
   const take: ProjectionScrub['take'] = async (whole, ...window) => {
     await snapshots.take(whole);
     await projections.take(whole, ...window);
   };
-  const events = eventsUpTo({ ledgers, inspection, ledgerId, head, projections: { take }, found, seqs });
+  const events = eventsUpTo({ ledgers, inspection, ledgerId, head, projections: { take }, found });
   const latest = isoTime(parts.now() + clockSkewMs);
-  const verified = await verifyEvents(events, { keys, authorityKeys, trustedKeys: 'all', kind: 'ledger', latest });
+  const verifier = new EventVerifier({ keys, authorityKeys, trustedKeys: 'all', kind: 'ledger', latest });
+  // Damaged events are left out, and what is missing is reported already.
+  for await (const event of events)
+    for (const { type, detail } of (await verifier.take(event)).issues)
+      if (type !== 'missing_event') found({ ledgerId, seq: event.seq, type, detail });
+  const verified = verifier.verification([]);
   // Nobody has signed the order of events behind the last seal and the last signed head. That is true of each ledger
   // that is written to, and nothing is lacking to check it. Signed heads are compared with the events elsewhere.
   const unchecked = verified.incomplete.filter(({ type }) => type !== 'order_unsigned');
-  // Damaged events were left out, and what is missing is reported already.
-  for (const { eventId, type, detail } of verified.issues)
-    if (type !== 'missing_event') found({ ledgerId, seq: seqs.get(eventId) ?? null, type, detail });
   await projections.finish();
   snapshots.finish();
   for (const finding of await wrongPending(ledgers, ledgerId, head, newest)) found(finding);
@@ -206,6 +207,6 @@ async function writeMissing(
       if (isWhole) await finish.write(ledgerId, missing);
     },
   });
-  for await (const _ of eventsUpTo({ ledgers, inspection, ledgerId, head, projections, found, seqs: new Map() }));
+  for await (const _ of eventsUpTo({ ledgers, inspection, ledgerId, head, projections, found }));
   await projections.finish();
 }

@@ -49,7 +49,6 @@ test('the scrub takes a ledger of large events in windows of 16 MiB', async () =
   const findings: Finding[] = [];
   const windows: (readonly [from: number, to: number])[] = [];
   const seqs: number[] = [];
-  const seqsById = new Map<string, number>();
   const walk = eventsUpTo({
     ledgers: store,
     inspection: { fullBuckets: async function* () {} },
@@ -57,7 +56,6 @@ test('the scrub takes a ledger of large events in windows of 16 MiB', async () =
     head,
     projections: { take: async (_events, _facts, from, to) => void windows.push([from, to]) },
     found: (finding) => void findings.push(finding),
-    seqs: seqsById,
   });
   for await (const event of walk) seqs.push(event.seq);
   expect(findings).toEqual([]);

@@ -1,8 +1,11 @@
 import { describe, expect, test } from 'vitest';
+import { scopesOf } from '../../../src/domain/event/projection.ts';
 import { injectedFields } from '../../../src/domain/event/service-events.ts';
 import { canonicalJson } from '../../../src/domain/json/canonical.ts';
 import { ledgerFoldVersion } from '../../../src/domain/ledger/ledger-state.ts';
+import type { Finding } from '../../../src/maintenance/scrub/finding.ts';
 import { scrubLedger } from '../../../src/maintenance/scrub/scrub-ledger.ts';
+import type { StoreInspection } from '../../../src/store/store-inspection.ts';
 import { chainEntries } from '../../support/chain-entries.ts';
 import { append, closeLedger, createMaster, ledgerId, masterId, openLedger, stranger } from '../../support/commands.ts';
 import { emptyInspection } from '../../support/empty-inspection.ts';
@@ -16,22 +19,41 @@ function note(chain: Chain, from: Parameters<typeof append>[0] = {}) {
   return append({ payload: canonicalJson(injectedFields(facts, master)), ...from });
 }
 
+/** An append of a stranger, decided as if it had a grant. */
+function strangersNote(chain: Chain): void {
+  const { ledger } = chain;
+  const grant = { access: 'write', role: 'OPS', expiresAt: null, delegateActorId: stranger };
+  chain.ledger = { ...ledger, ledgerGrants: new Map([[stranger, grant as never]]) };
+  chain.run(note(chain, { actorId: stranger }));
+  chain.ledger = { ...chain.ledger, ledgerGrants: ledger.ledgerGrants };
+}
+
 async function typesFound(
   chain: Chain,
   foldVersion = ledgerFoldVersion,
   state: string | null = null,
 ): Promise<Set<string>> {
+  const findings = await findingsOf(chain, foldVersion, state);
+  return new Set(findings.map(({ type }) => type));
+}
+
+async function findingsOf(
+  chain: Chain,
+  foldVersion = ledgerFoldVersion,
+  state: string | null = null,
+): Promise<readonly Finding[]> {
   const ledgers = new MemoryLedgerStore(() => startMs);
   await ledgers.append(await ledgers.claim(ledgerId), chainEntries(chain.events));
   const [, , third] = chain.events;
   if (state !== null && third !== undefined)
     await ledgers.saveSnapshot(ledgerId, { foldVersion, seq: third.seq, hash: third.hash, state });
-  const inspection = emptyInspection(1_000);
+  const scopeEntries: StoreInspection['scopeEntries'] = async (_, from, to) =>
+    chain.events.slice(from, to).flatMap((event) => scopesOf(event).map((scope) => ({ scope, seq: event.seq })));
+  const inspection = { ...emptyInspection(chain.ledger.seq), scopeEntries };
   const keys = { document: () => null };
   const expectations = null;
   const parts = { ledgers, inspection, keys, authorityKeys: null, now: () => startMs, finish: null, expectations };
-  const { findings } = await scrubLedger(parts, ledgerId);
-  return new Set(findings.map(({ type }) => type).filter((type) => !type.startsWith('projection_')));
+  return (await scrubLedger(parts, ledgerId)).findings;
 }
 
 describe('a log with correct hashes, links and seals', () => {
@@ -43,15 +65,7 @@ describe('a log with correct hashes, links and seals', () => {
   });
 
   test.each([
-    [
-      'an event of a stranger',
-      'not_permitted',
-      (chain: Chain) => {
-        const grant = { access: 'write', role: 'OPS', expiresAt: null, delegateActorId: stranger };
-        chain.ledger = { ...chain.ledger, ledgerGrants: new Map([[stranger, grant as never]]) };
-        chain.run(note(chain, { actorId: stranger }));
-      },
-    ],
+    ['an event of a stranger', 'not_permitted', strangersNote],
     [
       'an event after the ledger was closed',
       'closed',
@@ -71,6 +85,18 @@ describe('a log with correct hashes, links and seals', () => {
     chain.run(note(chain), start);
     forge(chain);
     expect(await typesFound(chain)).toContain(type);
+  });
+
+  test('is reported with the seq of each event, however many events follow', async () => {
+    const chain = chainOf(openLedger(), createMaster());
+    const seqs = [0, 1].map(() => {
+      strangersNote(chain);
+      return chain.ledger.seq;
+    });
+    // More than the scrub reads at a time.
+    for (let n = 0; n < 1_200; n += 1) chain.run(note(chain));
+    const found = (await findingsOf(chain)).filter(({ type }) => type === 'not_permitted');
+    expect(found.map(({ seq }) => seq)).toEqual(seqs);
   });
 
   test.each(['{}', 'no JSON', 'sealed1 AAAA {}'])('is reported beside a snapshot with %s', async (state) => {
