@@ -1,6 +1,7 @@
 import type { CommandKey, LedgerEvent } from './event.ts';
 import { type LedgerFacts, ledgerFacts, masterFacts } from './facts.ts';
 import { foldedGrant, type Grant, type GrantScope, type GrantTerms, grantOf, grantTerms } from './grant.ts';
+import { isMembers } from './row.ts';
 import { delegationOfType } from './service-events.ts';
 
 /**
@@ -100,6 +101,17 @@ export function projectionsOf(event: LedgerEvent, facts: LedgerFacts | null): Pr
       ...(delegation.isGrant ? grantProjections(event, delegation, facts) : revokeProjections(event, delegation)),
     );
   return found;
+}
+
+/** Whether payloads are objects, and what follows from the event can be derived. Anybody can make hashes that fit. */
+export function hasReadablePayload(event: LedgerEvent): boolean {
+  const { payload, actorSigPayload } = event;
+  try {
+    const isSignedReadable = actorSigPayload === null || isMembers(JSON.parse(actorSigPayload));
+    return isSignedReadable && isMembers(JSON.parse(payload)) && projectionsOf(event, null).length > 0;
+  } catch {
+    return false;
+  }
 }
 
 export function scopesOf(event: LedgerEvent): string[] {

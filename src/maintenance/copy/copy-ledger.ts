@@ -4,7 +4,7 @@ import { LedgerError } from '../../domain/errors.ts';
 import { commandKeyLifeMs, type LedgerEvent, type MasterLink } from '../../domain/event/event.ts';
 import { type LedgerFacts, ledgerFacts } from '../../domain/event/facts.ts';
 import { checkChain, type MasterEnd, masterEnd } from '../../domain/event/integrity.ts';
-import { names, type Projection, projectionsOf } from '../../domain/event/projection.ts';
+import { hasReadablePayload, names, type Projection, projectionsOf } from '../../domain/event/projection.ts';
 import { CorruptRow, parseRow } from '../../domain/event/row.ts';
 import { RecentMap } from '../../runtime/collections/recent-map.ts';
 import { Fenced, type Head, type LedgerEntry, type LedgerStore, OutcomeUnknown } from '../../store/ledger-store.ts';
@@ -116,6 +116,7 @@ async function* checkedBatches(
       if (master !== null) await lookUpEnd(source, event, master, masterEnds);
       const [issue] = checkChain([event], { kind: 'ledger', before, masterEnds });
       if (issue !== undefined) throw damaged(ledgerId, seq, issue.detail);
+      if (!hasReadablePayload(event)) throw damaged(ledgerId, seq, 'its payload cannot be read');
       if (seq === head.seq && event.hash !== head.hash)
         throw damaged(ledgerId, seq, 'it is not the one that the ledger ends in');
       entries.push(entryOf(event, row, facts, now()));

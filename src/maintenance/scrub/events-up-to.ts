@@ -3,6 +3,7 @@ import type { JsonObject } from '../../client/shapes.ts';
 import type { LedgerEvent } from '../../domain/event/event.ts';
 import { type LedgerFacts, ledgerFacts } from '../../domain/event/facts.ts';
 import { checkChain, wrongHash } from '../../domain/event/integrity.ts';
+import { hasReadablePayload } from '../../domain/event/projection.ts';
 import { parseRow } from '../../domain/event/row.ts';
 import type { Head, LedgerStore, StoredEntry } from '../../store/ledger-store.ts';
 import { charsOf } from '../../store/pages.ts';
@@ -74,7 +75,12 @@ async function* eventsThrough(parts: EventsUpToParts, place: Place, last: number
     const seqs = new Map(events.map(({ id, seq }) => [id, seq]));
     for (const { eventId, type, detail } of checkChain(events, { kind: 'ledger', before }))
       found({ ledgerId, seq: seqs.get(eventId) ?? null, type, detail });
-    const whole = events.filter((event) => wrongHash(event) === null);
+    const whole = events.filter((event) => {
+      if (wrongHash(event) !== null) return false;
+      const isReadable = hasReadablePayload(event);
+      if (!isReadable) found(unreadableRow(ledgerId, event.seq, 'its payload cannot be read'));
+      return isReadable;
+    });
     const [first] = whole;
     if (first?.seq === 0) place.facts = ledgerFacts(first);
     await projections.take(whole, place.facts, from, to);
@@ -97,7 +103,7 @@ function wrongBucketEnd({ bucket, lastSeq, head }: FullBucket, last: LedgerEvent
 
 /** The event of a row, or a finding if there is none, or one of another place. */
 export function eventOf(ledgerId: string, entry: StoredEntry): LedgerEvent | Finding {
-  const unreadable = (detail: string): Finding => ({ ledgerId, seq: entry.seq, type: 'unreadable_row', detail });
+  const unreadable = (detail: string) => unreadableRow(ledgerId, entry.seq, detail);
   let event: LedgerEvent;
   try {
     event = parseRow(entry.row);
@@ -106,6 +112,10 @@ export function eventOf(ledgerId: string, entry: StoredEntry): LedgerEvent | Fin
   }
   const isHere = event.seq === entry.seq && event.ledgerId === ledgerId;
   return isHere ? event : unreadable(`the event stored there is seq ${event.seq} of ledger ${event.ledgerId}`);
+}
+
+function unreadableRow(ledgerId: string, seq: number, detail: string): Finding {
+  return { ledgerId, seq, type: 'unreadable_row', detail };
 }
 
 /** The event as a client reads it, with more fields. */

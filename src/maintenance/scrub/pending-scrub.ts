@@ -1,5 +1,5 @@
 import { type LedgerFacts, ledgerFacts } from '../../domain/event/facts.ts';
-import { type Projection, projectionsOf } from '../../domain/event/projection.ts';
+import { hasReadablePayload, type Projection, projectionsOf } from '../../domain/event/projection.ts';
 import { canonicalJson } from '../../domain/json/canonical.ts';
 import type { Head, LedgerStore } from '../../store/ledger-store.ts';
 import { pageCharsMax } from '../../store/pages.ts';
@@ -29,7 +29,7 @@ export async function wrongPending(
     for (const entry of entries) {
       const event = eventOf(ledgerId, entry);
       // What follows from a damaged event is not known.
-      if ('type' in event) return [];
+      if ('type' in event || !hasReadablePayload(event)) return [];
       for (const projection of projectionsOf(event, event.seq === 0 ? null : facts))
         expected.add(canonicalJson(projection));
     }
@@ -53,7 +53,7 @@ export async function wrongPending(
 async function factsOf(ledgers: Pick<LedgerStore, 'read'>, ledgerId: string): Promise<LedgerFacts | null> {
   const [entry] = await ledgers.read(ledgerId, 0, 1);
   const genesis = entry === undefined || entry.seq !== 0 ? null : eventOf(ledgerId, entry);
-  return genesis === null || 'type' in genesis ? null : ledgerFacts(genesis);
+  return genesis === null || 'type' in genesis || !hasReadablePayload(genesis) ? null : ledgerFacts(genesis);
 }
 
 function nameOf(projection: Projection): string {

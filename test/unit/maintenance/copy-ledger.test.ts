@@ -3,13 +3,13 @@ import { contentHash, contentJson, eventHash } from '../../../src/domain/event/c
 import type { LedgerEvent, MasterLink } from '../../../src/domain/event/event.ts';
 import { isoTime } from '../../../src/domain/values/time.ts';
 import { uuidV7 } from '../../../src/domain/values/uuid.ts';
-import { copyLedger } from '../../../src/maintenance/copy/copy-ledger.ts';
+import { CopyRefused, copyLedger } from '../../../src/maintenance/copy/copy-ledger.ts';
 import { checkOwner, copyAccesses, copyRecords } from '../../../src/maintenance/copy/copy-store.ts';
 import { openAuthority, rotateAuthority } from '../../../src/service/authority/authority.ts';
 import type { AccessEvent } from '../../../src/store/access-log.ts';
 import type { Head, LedgerStore } from '../../../src/store/ledger-store.ts';
 import type { WholeRecord } from '../../../src/store/whole-store.ts';
-import { chainEntries } from '../../support/chain-entries.ts';
+import { chainEntries, entriesEndingIn } from '../../support/chain-entries.ts';
 import {
   append,
   commandKey,
@@ -167,6 +167,21 @@ describe('a copied ledger', () => {
       expect(target.data.ledgers.get(ledgerId)?.head?.seq ?? -1).toBeLessThan(30);
     }
   });
+
+  test.for(['{}', 'null', 'no JSON'])(
+    'of which a grant has the payload %s stops before that event',
+    async (payload) => {
+      const entries = entriesEndingIn(payload, chainOf(openLedger(), createMaster(), grant()).events);
+      const { seq = 0, hash = '' } = entries.at(-1) ?? {};
+      const [source, target] = [await memory(), await memory()];
+      await source.store.append(await source.store.claim(ledgerId), entries);
+      const refusal = new CopyRefused(
+        `Ledger ${ledgerId} is damaged at seq ${seq} (its payload cannot be read), and was not copied from there on: restore it from a backup, and copy again.`,
+      );
+      await expect(copy(source.store, target.store, { seq, hash })).rejects.toThrow(refusal);
+      expect(target.data.ledgers.get(ledgerId)?.head?.seq ?? -1).toBeLessThan(seq);
+    },
+  );
 
   test('ends before a missing event', async () => {
     const [source, target] = [await memory(events), await memory()];

@@ -1,13 +1,22 @@
 import { describe, expect, test } from 'vitest';
-import { scopesOf } from '../../../src/domain/event/projection.ts';
+import { type Projection, scopesOf } from '../../../src/domain/event/projection.ts';
 import { injectedFields } from '../../../src/domain/event/service-events.ts';
 import { canonicalJson } from '../../../src/domain/json/canonical.ts';
 import { ledgerFoldVersion } from '../../../src/domain/ledger/ledger-state.ts';
 import type { Finding } from '../../../src/maintenance/scrub/finding.ts';
 import { scrubLedger } from '../../../src/maintenance/scrub/scrub-ledger.ts';
 import type { StoreInspection } from '../../../src/store/store-inspection.ts';
-import { chainEntries } from '../../support/chain-entries.ts';
-import { append, closeLedger, createMaster, ledgerId, masterId, openLedger, stranger } from '../../support/commands.ts';
+import { chainEntries, entriesEndingIn } from '../../support/chain-entries.ts';
+import {
+  append,
+  closeLedger,
+  createMaster,
+  grant,
+  ledgerId,
+  masterId,
+  openLedger,
+  stranger,
+} from '../../support/commands.ts';
 import { emptyInspection } from '../../support/empty-inspection.ts';
 import { MemoryLedgerStore } from '../../support/memory-store/ledger-store.ts';
 import { type Chain, chainOf, start, startMs } from '../../support/world.ts';
@@ -41,15 +50,19 @@ async function findingsOf(
   chain: Chain,
   foldVersion = ledgerFoldVersion,
   state: string | null = null,
+  entries = chainEntries(chain.events),
+  pending: readonly Projection[] = [],
 ): Promise<readonly Finding[]> {
   const ledgers = new MemoryLedgerStore(() => startMs);
-  await ledgers.append(await ledgers.claim(ledgerId), chainEntries(chain.events));
+  await ledgers.append(await ledgers.claim(ledgerId), entries);
   const [, , third] = chain.events;
   if (state !== null && third !== undefined)
     await ledgers.saveSnapshot(ledgerId, { foldVersion, seq: third.seq, hash: third.hash, state });
   const scopeEntries: StoreInspection['scopeEntries'] = async (_, from, to) =>
     chain.events.slice(from, to).flatMap((event) => scopesOf(event).map((scope) => ({ scope, seq: event.seq })));
-  const inspection = { ...emptyInspection(chain.ledger.seq), scopeEntries };
+  const projectedSeq = chain.ledger.seq - (pending.length > 0 ? 1 : 0);
+  const newestBatch = async () => ({ projectedSeq, pending });
+  const inspection = { ...emptyInspection(), scopeEntries, newestBatch };
   const keys = { document: () => null };
   const expectations = null;
   const parts = { ledgers, inspection, keys, authorityKeys: null, now: () => startMs, finish: null, expectations };
@@ -98,6 +111,23 @@ describe('a log with correct hashes, links and seals', () => {
     const found = (await findingsOf(chain)).filter(({ type }) => type === 'not_permitted');
     expect(found.map(({ seq }) => seq)).toEqual(seqs);
   });
+
+  test.each(['{}', 'null', 'no JSON', '{"permissions":{},"expires_at":"never"}'])(
+    'is reported with each of its faults beside a grant whose payload is %s',
+    async (payload) => {
+      const chain = chainOf(openLedger(), createMaster());
+      strangersNote(chain);
+      chain.run(grant());
+      const seq = chain.ledger.seq;
+      const entries = entriesEndingIn(payload, chain.events);
+      const stray = { kind: 'scope', scope: 'of nobody' } as const;
+      for (const pending of [[], [stray]]) {
+        const found = await findingsOf(chain, ledgerFoldVersion, null, entries, pending);
+        expect(found).toContainEqual(expect.objectContaining({ seq: seq - 1, type: 'not_permitted' }));
+        expect(found).toContainEqual(expect.objectContaining({ seq, type: 'unreadable_row' }));
+      }
+    },
+  );
 
   test.each(['{}', 'no JSON', 'sealed1 AAAA {}'])('is reported beside a snapshot with %s', async (state) => {
     const chain = chainOf(openLedger(), createMaster());
