@@ -38,7 +38,7 @@ interface ProjectionScrubParts {
   readonly ledgerId: string;
   readonly ledgers: LedgerStore;
   readonly inspection: StoreInspection;
-  /** The log is read up to this seq. What follows from later events is not checked. */
+  /** The log is read up to this seq. What follows from events that are appended later is not checked. */
   readonly headSeq: number;
   /** Projections of events after this seq may not be written yet. */
   readonly projectedSeq: number;
@@ -71,11 +71,14 @@ export class ProjectionScrub {
   outstanding = 0;
   /** How many projections of earlier batches are missing. */
   missing = 0;
+  /** The newest event that the log is known to have. */
+  #end: number;
   /** Missing projections that were not passed on yet. */
   #notPassedOn: EventProjections[] = [];
 
   constructor(parts: ProjectionScrubParts) {
     this.#parts = parts;
+    this.#end = parts.headSeq;
   }
 
   /** Takes the events of seqs `from` to below `to`, without those that are missing or damaged. */
@@ -169,7 +172,7 @@ export class ProjectionScrub {
       this.#lacks(cell.version, of, `${key} is as of seq ${stored.version}, before this event`);
     else if (stored.version === cell.version && stored.value !== cell.value)
       this.#wrong('projection_wrong', stored.version, `${key} is not what the event says`, of);
-    else if (stored.version > cell.version && stored.version <= this.#parts.headSeq)
+    else if (stored.version > cell.version && !(await this.#isOfLaterEvent(stored.version)))
       this.#wrong(
         'projection_wrong',
         stored.version,
@@ -178,29 +181,42 @@ export class ProjectionScrub {
       );
   }
 
+  /**
+   * Whether an event of this seq was appended since the log was read, so that what follows from it is not known. Call it
+   * after what says this seq was read: a projection is written after its event.
+   */
+  async #isOfLaterEvent(seq: number): Promise<boolean> {
+    const { ledgers, ledgerId, headSeq } = this.#parts;
+    if (seq > this.#end) this.#end = Math.max(this.#end, (await ledgers.head(ledgerId))?.seq ?? -1);
+    return seq > headSeq && seq <= this.#end;
+  }
+
   async #extraKeys(): Promise<void> {
-    const { inspection, ledgerId, headSeq } = this.#parts;
+    const { inspection, ledgerId } = this.#parts;
     for await (const key of inspection.commandKeys(ledgerId))
-      if (key.seq <= headSeq && !this.#keys.has(keyText(key)))
+      if (!this.#keys.has(keyText(key)) && !(await this.#isOfLaterEvent(key.seq)))
         this.#extra(key.seq, `the command key ${key.id} is of no event`);
   }
 
   /** Finds extra lines in the lists of the ledger, and closings of the ledger or a master that no event closed. */
   async #extrasByName(): Promise<void> {
-    const { ledgers, ledgerId, headSeq } = this.#parts;
+    const { ledgers, ledgerId } = this.#parts;
     const closings = [names.ledgerClosed(ledgerId), ...[...this.#masters].map(names.masterClosed)];
     await forEachConcurrently(closings, readsAtOnceMax, async (key) => {
       const stored = this.#cells.has(key) ? null : await ledgers.cell(key);
-      if (stored !== null && stored.version <= headSeq) this.#extra(stored.version, `${key} follows from no event`);
+      if (stored !== null && !(await this.#isOfLaterEvent(stored.version)))
+        this.#extra(stored.version, `${key} follows from no event`);
     });
     for (const list of this.#lists) {
       const isShared = list.startsWith(names.ledgersOf(''));
-      // Other lists are ordered by event. Lines of events after the head are not checked.
-      const isOther = (order: string) =>
-        isShared ? !order.split('|').includes(ledgerId) : /^\d{16}$/.test(order) && Number(order) > headSeq;
+      // Other lists are ordered by event. Lines of events that were appended meanwhile are not checked.
+      const isOther = async (order: string) =>
+        isShared
+          ? !order.split('|').includes(ledgerId)
+          : /^\d{16}$/.test(order) && (await this.#isOfLaterEvent(Number(order)));
       for await (const { lines } of linePages(ledgers, list, listPageLines))
         for (const { order, value } of lines)
-          if (!this.#lines.has(lineText({ list, order, value })) && !isOther(order))
+          if (!this.#lines.has(lineText({ list, order, value })) && !(await isOther(order)))
             this.#extra(null, `a line of ${list} follows from no event`);
     }
   }
