@@ -1,12 +1,15 @@
+import { randomBytes } from 'node:crypto';
 import { sha256Buffer } from '../../domain/keys/hash-buffer.ts';
 
 /** Bytes of a hash that a double holds exactly. */
 const fingerprintBytes = 6;
 const initialSlots = 1_024;
 const loadMax = 0.6;
+/** Drawn for each process, so that nobody can make a text whose fingerprint is that of another one. */
+const salt = randomBytes(16).toString('base64');
 
 /**
- * A set of texts that keeps 48 bits of each text's hash: 13 to 27 bytes a text. It also finds a text that was not
+ * A set of texts that keeps 48 bits of each text's salted hash: 13 to 27 bytes a text. It also finds a text that was not
  * added, with a probability of size / 2^48: a scrub that looks for extra data then overlooks one.
  */
 export class FingerprintSet {
@@ -43,7 +46,7 @@ export class FingerprintSet {
 }
 
 function fingerprintOf(text: string): number {
-  return sha256Buffer(text).readUIntBE(0, fingerprintBytes);
+  return sha256Buffer(salt + text).readUIntBE(0, fingerprintBytes);
 }
 
 /** The slot that holds the fingerprint, or the free slot for it. There is always a free slot. */

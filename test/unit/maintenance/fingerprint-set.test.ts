@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { sha256Buffer } from '../../../src/domain/keys/hash-buffer.ts';
 import { forEachConcurrently } from '../../../src/maintenance/for-each-concurrently.ts';
 import { FingerprintSet } from '../../../src/maintenance/scrub/fingerprint-set.ts';
 
@@ -24,6 +25,17 @@ describe('a set of fingerprints', () => {
     expect(set.countMissingIn(other)).toBe(2_000);
     expect(set.countMissingIn(new FingerprintSet())).toBe(3_000);
     expect(set.countMissingIn(set)).toBe(0);
+  });
+
+  test('does not have a text whose hash was made to begin like that of another text', () => {
+    const [text, forged] = ['line 185310411997976', 'line 25841946682222'];
+    expect(sha256Buffer(text).subarray(0, 6)).toEqual(sha256Buffer(forged).subarray(0, 6));
+    const [set, other] = [new FingerprintSet(), new FingerprintSet()];
+    set.add(text);
+    other.add(forged);
+    expect(set.has(text)).toBe(true);
+    expect(set.has(forged)).toBe(false);
+    expect(set.countMissingIn(other)).toBe(1);
   });
 
   test('an empty one has nothing', () => {
