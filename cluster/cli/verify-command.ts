@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { exitCodes } from '../../src/cli/terminal/exit-codes.ts';
+import { shownText } from '../../src/cli/terminal/shown-text.ts';
 import { CliError, type Terminal, usageError } from '../../src/cli/terminal/terminal.ts';
 import { LedgerError } from '../../src/domain/errors.ts';
 import { isUuid } from '../../src/domain/values/uuid-form.ts';
@@ -43,7 +44,7 @@ Exit code:
         await terminal.print(options.json === true ? scrubJson(scrub) : scrubText(scrub));
         terminal.exitWith(exitCodeOf(scrub));
       } catch (error) {
-        terminal.tell(`ledger-trust: ${sentenceOf(error)}\n`);
+        terminal.tell(`ledger-trust: ${shownText(sentenceOf(error))}\n`);
         terminal.exitWith(error instanceof CliError ? error.exitCode : exitCodes.unavailable);
       }
     });

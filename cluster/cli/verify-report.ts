@@ -1,5 +1,6 @@
 import { counted } from '../../src/cli/terminal/counted.ts';
 import { exitCodes } from '../../src/cli/terminal/exit-codes.ts';
+import { shownJson, shownText } from '../../src/cli/terminal/shown-text.ts';
 import { type Finding, isOfProjections } from '../../src/maintenance/scrub/finding.ts';
 import type { StoreScrub } from '../../src/maintenance/scrub/scrub-store.ts';
 import type { ClusterScrub } from './verify-ledgers.ts';
@@ -29,7 +30,7 @@ export function scrubText(scrub: ClusterScrub): string {
     lines.push(
       `  ? ${outstanding} projections of the newest batches are not there: a node that died may have left them so, and the next command to the ledger writes them; run again with --finish to have them written and to know`,
     );
-  return `${lines.join('\n')}\n`;
+  return `${lines.map(shownText).join('\n')}\n`;
 }
 
 function treesText(trees: ClusterScrub['trees']): string {
@@ -79,7 +80,7 @@ export function scrubJson(scrub: ClusterScrub): string {
           tree_values_removed: trees.removed,
         }),
   };
-  return `${JSON.stringify(shown, null, 2)}\n`;
+  return `${shownJson(JSON.stringify(shown, null, 2))}\n`;
 }
 
 /** Returns the Cassandra table and the key of the row that a finding is about. */

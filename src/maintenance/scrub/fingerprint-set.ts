@@ -9,8 +9,8 @@ const loadMax = 0.6;
 const salt = randomBytes(16).toString('base64');
 
 /**
- * A set of texts that keeps 48 bits of each text's salted hash: 13 to 27 bytes a text. It also finds a text that was not
- * added, with a probability of size / 2^48: a scrub that looks for extra data then overlooks one.
+ * A set of texts that keeps 48 bits of each text's salted hash: 13 to 27 bytes a text. It also finds a text that was
+ * not added, with a probability of size / 2^48: a scrub that looks for extra data then overlooks one.
  */
 export class FingerprintSet {
   #slots = new Float64Array(initialSlots).fill(-1);
