@@ -182,8 +182,8 @@ export class ProjectionScrub {
   }
 
   /**
-   * Whether an event of this seq was appended since the log was read, so that what follows from it is not known. Call it
-   * after what says this seq was read: a projection is written after its event.
+   * Whether an event of this seq was appended since the log was read, so that what follows from it is not known. Call
+   * it after the projection was read that says this seq: a projection is written after its event.
    */
   async #isOfLaterEvent(seq: number): Promise<boolean> {
     const { ledgers, ledgerId, headSeq } = this.#parts;
