@@ -16,10 +16,10 @@ const nameOf = ({ httpMethod, template }: RestRoute) => `${httpMethod} ${templat
 
 /** All that take an idempotency key. */
 const keyed = restRoutes().filter(
-  ({ httpMethod, rule }) => (httpMethod === 'POST' || httpMethod === 'PATCH') && rule.auth !== Auth.NONE,
+  ({ httpMethod, rule }) => ['POST', 'PATCH', 'DELETE'].includes(httpMethod) && rule.auth !== Auth.NONE,
 );
 
-test('this test covers every POST and PATCH with a credential', () => {
+test('this test covers every POST, PATCH and DELETE with a credential', () => {
   expect(Object.keys(crashCalls).toSorted()).toEqual(keyed.map(nameOf).toSorted());
 });
 

@@ -17,13 +17,21 @@ export interface CrashCall {
   readonly id?: string;
 }
 
-/** One call for each POST and PATCH with a credential, by its route. */
+/** One call for each POST, PATCH and DELETE with a credential, by its route. */
 export const crashCalls: { readonly [route: string]: (scene: CrashScene) => CrashCall } = {
   'POST /v1/developer/keys': ({ joiner }) => ({
     headers: joiner.bearer,
     body: { name: 'another' },
     id: 'key_id',
     made: listed(joiner, '/v1/developer/me', 'keys', ({ name }) => name === 'another'),
+  }),
+  'DELETE /v1/developer/keys/{key_id}': ({ joiner, over: { keyId } }) => ({
+    headers: joiner.bearer,
+    ids: [keyId],
+    made: async (base) => {
+      const { body, rows } = await done(base, 'GET', '/v1/developer/me', joiner);
+      return rows('keys').some(({ key_id }) => key_id === keyId) ? [] : [body];
+    },
   }),
   'POST /v1/actors/{actor_id}/keys': ({ joiner }) => {
     const { publicKey } = newKeyPair();
@@ -151,6 +159,11 @@ export const crashCalls: { readonly [route: string]: (scene: CrashScene) => Cras
     id: 'link_id',
     made: events(buyer, ledgerId, 'MASTER_DELEGATION_GRANTED', `"delegate_actor_id":"${supplier.actorId}"`),
   }),
+  'DELETE /v1/traceledger/master/{uuid}/access/{link_id}': ({ order, master: { uuid }, over: { linkId } }) => ({
+    headers: order.buyer.bearer,
+    ids: [uuid, linkId],
+    made: events(order.buyer, order.ledgerId, 'MASTER_DELEGATION_REVOKED', linkId),
+  }),
   'POST /v1/delegation/organization': grants('organization'),
   'PATCH /v1/delegation/organization': revokes('organization'),
   'POST /v1/delegation/ledger': grants('ledger'),
@@ -162,6 +175,16 @@ export const crashCalls: { readonly [route: string]: (scene: CrashScene) => Cras
     body: webhookBody,
     id: 'id',
     made: listed(joiner, '/v1/webhooks', 'subscriptions'),
+  }),
+  'DELETE /v1/webhooks/{id}': ({ leaver, over: { subscriptionId } }) => ({
+    headers: leaver.bearer,
+    ids: [subscriptionId],
+    made: listed(
+      leaver,
+      '/v1/webhooks',
+      'subscriptions',
+      ({ id, active }) => id === subscriptionId && active === false,
+    ),
   }),
   'POST /v1/webhooks/{id}/test': ({ leaver, webhook: { id, eventId } }) => ({
     headers: leaver.bearer,

@@ -18,13 +18,19 @@ export interface CrashScene {
   readonly order: Order;
   readonly master: Master;
   readonly organization: Organization;
-  /** To be closed. */
+  /** To be closed, revoked or ended. */
   readonly over: {
     readonly order: Order;
     readonly master: Master;
     readonly engagementId: string;
     /** Has a root ledger. */
     readonly device: Device;
+    /** An API key of the joiner. */
+    readonly keyId: string;
+    /** An access to the master. */
+    readonly linkId: string;
+    /** A subscription of the leaver. */
+    readonly subscriptionId: string;
   };
   /** Has nothing but itself. */
   readonly device: Device;
@@ -39,7 +45,12 @@ export interface CrashScene {
 }
 
 export async function newCrashScene(base: string): Promise<CrashScene> {
-  const [order, joiner, leaver] = await Promise.all([newOrder(base), newParty(base), newParty(base)]);
+  const [order, joiner, leaver, reader] = await Promise.all([
+    newOrder(base),
+    newParty(base),
+    newParty(base),
+    newParty(base),
+  ]);
   const { buyer, supplier } = order;
   const post = (path: string, headers: Readonly<Record<string, string>>, body?: Fields) =>
     done(base, 'POST', path, { headers, body });
@@ -60,8 +71,11 @@ export async function newCrashScene(base: string): Promise<CrashScene> {
     const ping = await post(`/v1/webhooks/${id}/test`, leaver.bearer);
     return { id, deliveryId: ping.text('id'), eventId: ping.text('event_id') };
   };
-  const [webhook] = await Promise.all([
+  const [webhook, ended, spare, access] = await Promise.all([
     subscribe(),
+    post('/v1/webhooks', leaver.bearer, webhookBody),
+    post('/v1/developer/keys', joiner.bearer, { name: 'spare' }),
+    post(`/v1/traceledger/master/${master.uuid}/access`, buyer.bearer, { actor_id: reader.actorId, access: 'read' }),
     post('/v1/entities/root-ledger', rooted.headers),
     post(`/v1/actors/${joiner.actorId}/keys`, joiner.bearer, { public_key: newKeyPair().publicKey }),
     ...scopes.map((scope) => {
@@ -74,6 +88,9 @@ export async function newCrashScene(base: string): Promise<CrashScene> {
     master: masterOver,
     engagementId: engagement.text('ledger_id'),
     device: rooted,
+    keyId: spare.text('key_id'),
+    linkId: access.text('link_id'),
+    subscriptionId: ended.text('id'),
   };
   return { ...scene, over, webhook };
 }

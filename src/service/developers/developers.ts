@@ -122,12 +122,12 @@ export function developerService(records: RecordStore, identities: Identities, c
     revokeApiKey: async (request, call) => {
       const caller = callerOf(call);
       const keyId = checkUuid('key_id', request.keyId);
+      const at = isoTime(call.now);
       const found = await keys.first('key_id', keyId);
-      if (found === null || found.actorId !== caller.actorId || found.revokedAt !== null) {
-        throw notFound('API key', 'key_id');
-      }
-      const revoke = (key: ApiKeyRecord): ApiKeyRecord =>
-        key.revokedAt === null ? { ...key, revokedAt: isoTime(call.now) } : key;
+      // A retry after a crash finds the key as the first run revoked it.
+      const isInForce = found?.revokedAt === null || found?.revokedAt === at;
+      if (found === null || found.actorId !== caller.actorId || !isInForce) throw notFound('API key', 'key_id');
+      const revoke = (key: ApiKeyRecord): ApiKeyRecord => (key.revokedAt === null ? { ...key, revokedAt: at } : key);
       await keys.update(found.hash, revoke, call.signal);
       cache.forget(found.hash, keyId);
       return {};

@@ -67,6 +67,13 @@ test('creations of an actor wait up to CHANGES_WAITING, and one whose call ends 
   expect(await keys.find(unboundedWalk(), 'actor', supplier, { limit: 100 })).toHaveLength(3);
 });
 
+test('a call that revoked an API key is carried out again, and another call does not find the key', async () => {
+  const { keys, revoke } = await developerWith(1, new MemoryRecordStore());
+  expect([await revoke(uuid(0), 1_000), await revoke(uuid(0), 1_000)]).toEqual(Array(2).fill('carried out'));
+  expect(await revoke(uuid(0), 2_000)).toBe('not_found');
+  expect((await keys.get('h0'))?.value.revokedAt).toBe('1970-01-01T00:00:01.000Z');
+});
+
 test('an API key that several calls revoke at once is written once', async () => {
   const slow = slowRecords(new MemoryRecordStore());
   const { keys, revoke } = await developerWith(1, slow.records);
