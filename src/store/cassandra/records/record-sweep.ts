@@ -1,6 +1,6 @@
 import { LedgerError } from '../../../domain/errors.ts';
 import type { Swept } from '../../record-store.ts';
-import { tellUnreadable } from '../../unreadable-record.ts';
+import { tellUnreadable, UnreadableRecord } from '../../unreadable-record.ts';
 import { textOfKey } from '../keys.ts';
 import { bigintOf, type CqlSession, inParts, textOf } from '../session/session.ts';
 import { DROP_EXPIRY, isRecordId, minuteOf, readRecord } from './record-row.ts';
@@ -207,11 +207,12 @@ export class RecordSweep {
     return outcomes;
   }
 
-  /** A row that Cassandra refuses to be asked about must not stop the sweep at each attempt. */
+  /** A row that Cassandra refuses to be asked about, or a record that it keeps, must not stop each sweep. */
   async #removeOrPass(minute: bigint, row: ExpiryRow): Promise<Outcome> {
     try {
       return await this.#removeOne(minute, row);
     } catch (error) {
+      if (error instanceof UnreadableRecord) return 'passed';
       if (error instanceof LedgerError) throw error;
       tellUnreadable({ kind: textOfKey(row.kind), id: row.id, error });
       return 'passed';

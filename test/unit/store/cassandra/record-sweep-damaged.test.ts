@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { formatPlaces, minuteOf } from '../../../../src/store/cassandra/records/record-row.ts';
 import { RecordSweep } from '../../../../src/store/cassandra/records/record-sweep.ts';
 import type { CqlSession, Row } from '../../../../src/store/cassandra/session/session.ts';
+import { unreadableRecord } from '../../../../src/store/unreadable-record.ts';
 
 const minuteMs = 60_000;
 const first = 1_000n;
@@ -12,11 +13,14 @@ const limit = 25;
 
 type Key = readonly [minute: bigint, at: bigint, kind: string, id: string, token: string];
 
-/** The expiry rows of a keyspace and its records. Records have the token `t`, and `damaged` ones damaged places. */
+/**
+ * The expiry rows of a keyspace and its records. Records have the token `t`, and `damaged` ones damaged places. A `kept`
+ * record has cells that are dated ahead, so that its removal leaves it.
+ */
 function keyspace() {
   let rows: Key[] = [];
   const minutes = new Set<bigint>();
-  const records = new Map<string, 'sound' | 'damaged'>();
+  const records = new Map<string, 'sound' | 'damaged' | 'kept'>();
   const isBehind = (row: Key, behind: readonly unknown[]) => {
     for (const [at, value] of behind.entries()) {
       const own = row[at + 1];
@@ -53,12 +57,15 @@ function keyspace() {
     },
     decide: async () => ({ applied: true, row: {} }),
   };
-  const sweeper = new RecordSweep(session, async (_, id) => records.delete(id));
+  const sweeper = new RecordSweep(session, async (kind, id) => {
+    if (records.get(id) === 'kept') throw unreadableRecord(kind, id, 'dated ahead');
+    return records.delete(id);
+  });
   const sweeps = async (count: number) => {
     for (let n = 0; n < count; n++) await sweeper.sweep(nowMs, limit);
   };
   return {
-    put: (minute: bigint, at: bigint, id: string, state: 'sound' | 'damaged' | 'none', kind = 'k') => {
+    put: (minute: bigint, at: bigint, id: string, state: 'sound' | 'damaged' | 'kept' | 'none', kind = 'k') => {
       minutes.add(minute);
       rows.push([minute, at, kind, id, 't']);
       if (state !== 'none') records.set(id, state);
@@ -99,6 +106,15 @@ test('records with damaged places keep no later minute from being swept, however
   put(first - 1n, (first - 1n) * BigInt(minuteMs), 'real earlier', 'sound');
   await sweeps(16);
   expect(records().filter((id) => id.startsWith('real'))).toEqual([]);
+});
+
+test('a record that Cassandra keeps keeps no other record from being swept', async () => {
+  const { put, sweeps, records } = keyspace();
+  put(first, BigInt(startMs), 'kept', 'kept');
+  put(first, BigInt(startMs + 1), 'real', 'sound');
+  put(first + 1n, (first + 1n) * BigInt(minuteMs), 'real later', 'sound');
+  await sweeps(2);
+  expect(records()).toEqual(['kept']);
 });
 
 test('more minutes with damaged records than a sweep reads keep no later minute from being swept', async () => {
