@@ -17,6 +17,7 @@ import {
   type Snapshot,
   type StoredEntry,
 } from '../../ledger-store.ts';
+import { charsOf } from '../../pages.ts';
 import { UnreadableRecord } from '../../unreadable-record.ts';
 import { checkEntryRun } from '../../write-checks.ts';
 import type { Commits } from '../commits.ts';
@@ -40,6 +41,21 @@ import { expectedVersion, formatHead, parseCommandKey, parseHead } from './store
 
 /** Attempts of a claim. An attempt fails if another process changed the head record after it was read. */
 const CLAIM_ATTEMPTS_MAX = 200;
+
+/** Rows of a page behind which the event loop goes on. */
+const rowsInIterationMax = 256;
+
+/**
+ * LMDB answers without I/O of this thread. So whoever reads page after page, such as the replay of a long ledger, would
+ * hold up the event loop until the last one.
+ */
+async function endOfPage(
+  page: readonly ({ readonly value: string } | { readonly row: string })[],
+  charsMax = Number.POSITIVE_INFINITY,
+): Promise<void> {
+  if (page.length < rowsInIterationMax && charsOf(page) < charsMax) return;
+  await new Promise((resolve) => void setImmediate(resolve));
+}
 
 /**
  * The ledgers of one LMDB environment. Every claim and append is one write block that is conditional on the version of
@@ -125,6 +141,7 @@ export class LmdbLedgerStore implements LedgerStore {
   async read(ledgerId: string, from: number, limit: number, charsMax?: number): Promise<StoredEntry[]> {
     const prefix = ledgerKey(ledgerId);
     const found = entriesIn(this.#tables.events, { prefix, from: seqKey(prefix, from), limit }, charsMax);
+    await endOfPage(found, charsMax);
     return found.map(({ key, value }) => ({ seq: seqOfKey(key), row: value }));
   }
 
@@ -140,6 +157,7 @@ export class LmdbLedgerStore implements LedgerStore {
       else entries.push({ seq, row });
       charsLeft -= row?.length ?? 0;
     }
+    await endOfPage(entries, page.charsMax);
     return { entries, missing };
   }
 
