@@ -106,6 +106,32 @@ describe('opening a data directory', () => {
     expect(await stores.tiles.tile('origin', 1, 0)).toHaveLength(1);
   });
 
+  test.each([
+    ['commands-0', 'x'],
+    ['commands-1', '1.5'],
+    ['access-0', '-2'],
+    ['access-1', ''],
+    ['commands-0', '1000000001'],
+    ['record-versions', 'NaN'],
+    ['record-versions', '0'],
+  ])('refuses data whose fact %s says "%s", and opens the data when the fact is mended', async (name, value) => {
+    const dataDir = await madeDataDir();
+    const store = async (text: string) => {
+      const tables = openTables(dataDir);
+      await tables.facts.put(Buffer.from(name), text);
+      await tables.root.close();
+    };
+    await store(value);
+    await refused(dataDir, new RegExp(`The fact ${name} in .* is damaged \\(it says "${value}"\\): restore a backup`));
+    {
+      // Commands that read all of it go on, so that what is there can be saved.
+      await using whole = await openWholeLmdb(dataDir, Date.now);
+      expect(whole.whole.size().records).toBe(0);
+    }
+    await store(name === 'record-versions' ? '1' : '-1');
+    await openOnce(dataDir);
+  });
+
   test('refuses data without a format', async () => {
     const dataDir = await madeDataDir();
     await rm(join(dataDir, 'FORMAT'));

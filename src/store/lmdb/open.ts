@@ -5,6 +5,7 @@ import type { StoreStamp } from '../store-stamp.ts';
 import type { Stores } from '../stores.ts';
 import { LmdbAccessLog } from './access/access-log.ts';
 import { Commits } from './commits.ts';
+import { checkFacts } from './facts.ts';
 import { stampOf } from './file/copy-mark.ts';
 import { checkDataFile, clearUnmadeData } from './file/data-file.ts';
 import { claimFormat, finishFormat } from './file/format.ts';
@@ -43,7 +44,7 @@ export async function openLmdb({ dataDir, now, onFatal }: LmdbOptions): Promise<
     const isNew = claimFormat(dataDir);
     if (isNew) clearUnmadeData(dataDir);
     else checkDataFile(dataDir);
-    const tables = openExisting(dataDir);
+    const tables = await openExisting(dataDir);
     if (isNew) finishFormat(dataDir);
     const commits = new Commits(onFatal);
     return {
@@ -87,7 +88,18 @@ function makeWritable(dataDir: string): void {
   }
 }
 
-function openExisting(dataDir: string): Tables {
+async function openExisting(dataDir: string): Promise<Tables> {
+  const tables = openOrRefuse(dataDir);
+  try {
+    checkFacts(dataDir, tables);
+    return tables;
+  } catch (error) {
+    await tables.root.close();
+    throw error;
+  }
+}
+
+function openOrRefuse(dataDir: string): Tables {
   try {
     return openTables(dataDir);
   } catch (error) {
