@@ -4,8 +4,8 @@ import type { BytesTable, Tables } from './tables.ts';
 const EMPTY = -1;
 
 /**
- * Tables whose entries are removed by age. The entries of a window of time share a table, and emptying the table costs
- * the same for any number of entries.
+ * Tables whose entries are removed by age. The entries of a window of time share a table, which is emptied as a whole.
+ * That is less work than removing its entries, but LMDB visits the table's pages, and the commits behind it wait.
  *
  * Invariant: table `window % tables.length` holds entries of one window only, and `facts` says which window. The newest
  * window never goes back, even if the clock does, so that nothing is removed too early. When a window begins, the table
