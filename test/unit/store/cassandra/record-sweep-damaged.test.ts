@@ -14,8 +14,8 @@ const limit = 25;
 type Key = readonly [minute: bigint, at: bigint, kind: string, id: string, token: string];
 
 /**
- * The expiry rows of a keyspace and its records. Records have the token `t`, and `damaged` ones damaged places. A `kept`
- * record has cells that are dated ahead, so that its removal leaves it.
+ * The expiry rows of a keyspace and its records. Records have the token `t`, and `damaged` ones damaged places.
+ * A `kept` record has cells that are dated ahead, so that its removal leaves it.
  */
 function keyspace() {
   let rows: Key[] = [];
