@@ -68,7 +68,9 @@ export class CassandraRecordStore implements RecordStore {
   readonly #random: (bytes: number) => Buffer;
   readonly #mutex: KeyedMutex;
   readonly #sweep: RecordSweep;
-  readonly #passedOn = new Map<string, ReplacedRow>();
+  readonly #passedOn = new Map<string, { readonly row: ReplacedRow; readonly readFrom: number }>();
+  /** Operations that were called and reads that were begun so far. */
+  #begun = 0;
   readonly #unsent: Unsent[] = [];
 
   constructor(session: CqlSession, random: (bytes: number) => Buffer, writesMax?: number) {
@@ -92,7 +94,8 @@ export class CassandraRecordStore implements RecordStore {
 
   /**
    * Runs `work` with the record's row, under the mutex of the record, if the row has version `replaces`. Otherwise
-   * returns what `refused` does, and passes the row on to the next waiting operation, which need not read it again.
+   * returns what `refused` does, and passes the row on to the next waiting operation, which need not read it again if it
+   * was called before that read began.
    */
   #replacing<T>(
     kind: string,
@@ -102,12 +105,16 @@ export class CassandraRecordStore implements RecordStore {
     work: (before: ReplacedRow) => Promise<T>,
   ): Promise<T> {
     const key = JSON.stringify([kind, id]);
+    const calledAt = this.#begun++;
     return this.#mutex.take(key, 'write', async () => {
-      const found = this.#passedOn.get(key) ?? (await readToReplace(this.#session, kind, id));
+      const passed = this.#passedOn.get(key);
       this.#passedOn.delete(key);
-      if ((found.shown?.version ?? 'absent') === replaces) return work(found);
-      if (this.#mutex.hasWaiting(key)) this.#passedOn.set(key, found);
-      return refused(found);
+      const isPassed = passed !== undefined && passed.readFrom > calledAt;
+      const readFrom = isPassed ? passed.readFrom : this.#begun++;
+      const row = isPassed ? passed.row : await readToReplace(this.#session, kind, id);
+      if ((row.shown?.version ?? 'absent') === replaces) return work(row);
+      if (this.#mutex.hasWaiting(key)) this.#passedOn.set(key, { row, readFrom });
+      return refused(row);
     });
   }
 
