@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { recordKey } from '../../src/store/lmdb/keys.ts';
+import { commandKey, ledgerKey, recordKey } from '../../src/store/lmdb/keys.ts';
 import { openTables } from '../../src/store/lmdb/tables.ts';
 import type { FindPage } from '../../src/store/record-store.ts';
 import { newDataDir, openDir } from './lmdb-factory.ts';
@@ -59,4 +59,25 @@ test('a sweep passes over damaged records at the beginning and removes the recor
   expect(await store.records.sweep(now, 10)).toEqual({ removed: 10, oldestLeft: expiryOf('thing-20') });
   expect(await store.records.sweep(now, 20)).toEqual({ removed: 20, oldestLeft: null });
   expect(await store.records.sweep(now, 20)).toEqual({ removed: 0, oldestLeft: null });
+});
+
+test('a sweep passes over an expiry whose key is too short', async () => {
+  const dataDir = await dirOfThings([]);
+  const tables = openTables(dataDir);
+  await tables.expiries.put(Buffer.from([0]), Buffer.alloc(0));
+  await tables.root.close();
+  await using store = await openDir(dataDir);
+  expect(await store.records.sweep(2_000, 40)).toEqual({ removed: 40, oldestLeft: null });
+});
+
+test('a damaged command key is that of another command, and hides no other one', async () => {
+  const dataDir = await newDataDir();
+  await (await openDir(dataDir))[Symbol.asyncDispose]();
+  const tables = openTables(dataDir);
+  const ledgerId = '00000000-0000-4000-8000-000000000001';
+  await tables.permanentCommands.put(commandKey(ledgerKey(ledgerId), 'a'), Buffer.from([1, 2]));
+  await tables.root.close();
+  await using store = await openDir(dataDir);
+  const keys = ['a', 'b'].map((id) => ({ id, permanent: true }));
+  expect(await store.ledgers.findCommands(ledgerId, keys)).toEqual(new Map([['a', { seq: 0, fingerprint: '' }]]));
 });

@@ -18,7 +18,7 @@ import {
   type StoredEntry,
 } from '../../ledger-store.ts';
 import { charsOf } from '../../pages.ts';
-import { UnreadableRecord } from '../../unreadable-record.ts';
+import { decodeOrPassOver, UnreadableRecord } from '../../unreadable-record.ts';
 import { checkEntryRun } from '../../write-checks.ts';
 import type { Commits } from '../commits.ts';
 import {
@@ -41,6 +41,9 @@ import { expectedVersion, formatHead, parseCommandKey, parseHead } from './store
 
 /** Attempts of a claim. An attempt fails if another process changed the head record after it was read. */
 const CLAIM_ATTEMPTS_MAX = 200;
+
+/** A command whose stored key is damaged: its retry is refused as that of another command. */
+const damagedCommand: FoundCommand = { seq: 0, fingerprint: '' };
 
 /** Rows of a page behind which the event loop goes on. */
 const rowsInIterationMax = 256;
@@ -177,7 +180,8 @@ export class LmdbLedgerStore implements LedgerStore {
       for (const table of permanent ? [permanentCommands] : windows) {
         const stored = table.get(key);
         if (stored === undefined) continue;
-        found.set(id, parseCommandKey(stored));
+        const text = { kind: 'command', id: `${ledgerId} ${id}`, value: '' };
+        found.set(id, decodeOrPassOver(text, () => parseCommandKey(stored)) ?? damagedCommand);
         break;
       }
     }

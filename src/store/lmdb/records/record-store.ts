@@ -142,9 +142,11 @@ export class LmdbRecordStore implements RecordStore {
     const { expiries } = this.#tables;
     expiries.resetReadTxn();
     for (const key of expiries.getKeys()) {
-      const at = timeOfExpiryKey(key);
+      const id = Buffer.from(key).toString('latin1');
+      const at = decodeOrPassOver({ kind: 'expiry', id, value: '' }, () => timeOfExpiryKey(key));
+      if (at === undefined) continue;
       if (at >= now) return;
-      yield { expiry: Buffer.from(key).toString('latin1'), record: recordOfExpiryKey(key), at };
+      yield { expiry: id, record: recordOfExpiryKey(key), at };
     }
   }
 
