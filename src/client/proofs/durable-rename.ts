@@ -1,7 +1,7 @@
 import { open, rename } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
-/** Where a folder cannot be opened or synced: on Windows, on some mounts, or because its owner does not let it be read. */
+/** Codes where a folder cannot be synced: on Windows, on some mounts, or because this user may not read it. */
 const unsynced: readonly unknown[] = ['EACCES', 'EPERM', 'EISDIR', 'EINVAL', 'ENOTSUP'];
 
 /** Renames a file whose content is synced. Where folders can be synced, the new name then outlives a crash. */
