@@ -94,8 +94,8 @@ export class CassandraRecordStore implements RecordStore {
 
   /**
    * Runs `work` with the record's row, under the mutex of the record, if the row has version `replaces`. Otherwise
-   * returns what `refused` does, and passes the row on to the next waiting operation. That one need not read it again if
-   * it was called before the read of the row began.
+   * returns what `refused` does, and passes the row on to the next waiting operation. That one need not read it again
+   * if it was called before the read of the row began.
    */
   #replacing<T>(
     kind: string,
