@@ -53,7 +53,7 @@ describe('the package', () => {
 
   it('contains built files and no sources, tests or data', async () => {
     const installed = readdirSync(join(dir, 'node_modules', 'ledger-trust')).sort();
-    expect(installed).toEqual(['LICENSE', 'README.md', 'dist', 'package.json', 'test']);
+    expect(installed).toEqual(['LICENSE', 'README.md', 'conformance', 'dist', 'package.json', 'test']);
     const built = readdirSync(join(dir, 'node_modules', 'ledger-trust', 'dist'), { recursive: true }).map(String);
     expect(
       built.filter((name) => /\.[a-z]+$/.test(name) && !/(\.js|\.d\.ts|\.proto|src\/gen\/api\.binpb)$/.test(name)),

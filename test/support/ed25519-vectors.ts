@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { bytesOf, groupOrder, numberOf } from './nonce-zero.ts';
 import { readVectors } from './vectors.ts';
 
-/** A signature of test/vectors/tlog/ed25519.json, and what this service decides of its key and of it. */
+/** A signature of conformance/vectors/ed25519.json, and what this service decides of its key and of it. */
 export interface Ed25519Vector {
   readonly what: string;
   readonly public_key_hex: string;
@@ -13,7 +13,8 @@ export interface Ed25519Vector {
 }
 
 export const { vectors: ed25519Vectors } = readVectors<{ readonly vectors: readonly Ed25519Vector[] }>(
-  'tlog/ed25519.json',
+  'ed25519.json',
+  'conformance/vectors',
 );
 
 const bytes = (hex: string): Buffer => Buffer.from(hex, 'hex');

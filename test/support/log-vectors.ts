@@ -1,6 +1,6 @@
 import { readVectors } from './vectors.ts';
 
-/** What another program wrote by the rules of docs/proofs.md (test/vectors/tlog/logs.json). */
+/** What another program wrote by the rules of docs/proofs.md (conformance/vectors/logs.json). */
 export interface VectorLog {
   readonly origin: string;
   readonly vkey: string;
@@ -44,7 +44,7 @@ export const logVectors = readVectors<{
     readonly record_hex: string;
     readonly proof: string;
   }[];
-}>('tlog/logs.json');
+}>('logs.json', 'conformance/vectors');
 
 /** By `what` of the refused proofs: the reason that this project gives. */
 export const refusalReasons: Readonly<Record<string, string>> = {
@@ -74,7 +74,7 @@ export const merkleVectors = readVectors<{
     readonly consistency: readonly VectorConsistency[];
     readonly tiles: readonly { readonly path: string; readonly bytes: number; readonly sha256_hex: string }[];
   };
-}>('tlog/merkle.json');
+}>('merkle.json', 'conformance/vectors');
 
 export const ofHex = (hex: string): Buffer => Buffer.from(hex, 'hex');
 export const hexOf = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex');

@@ -27,9 +27,9 @@ interface VectorSignature {
   readonly signature_base64: string;
 }
 
-/** What a file of test/vectors holds. */
-export function readVectors<T>(name: string): T {
-  return JSON.parse(readFileSync(new URL(`../vectors/${name}`, import.meta.url), 'utf8'));
+/** What a file of vectors holds. */
+export function readVectors<T>(name: string, folder: 'test/vectors' | 'conformance/vectors' = 'test/vectors'): T {
+  return JSON.parse(readFileSync(new URL(`../../${folder}/${name}`, import.meta.url), 'utf8'));
 }
 
 /** What another program wrote by the rules of docs/verifying.md: keys, signatures, and the events of one ledger. */

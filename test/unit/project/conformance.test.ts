@@ -10,12 +10,6 @@ const filesOf = (folder: string): Record<string, string> =>
       .map(({ name }) => [name, readFileSync(join(root, folder, name), 'utf8')]),
   );
 
-test('the conformance kit, which is used without the repository, holds the same vectors as the tests', () => {
-  const vectors = filesOf('test/vectors/tlog');
-  expect(Object.keys(vectors).sort()).toEqual(['ed25519.json', 'logs.json', 'merkle.json']);
-  expect(filesOf('conformance/vectors')).toEqual(vectors);
-});
-
 test('the README of the conformance kit lists each code that a verifier refuses with', () => {
   const sources = {
     ...filesOf('conformance/go/ledgerlog'),

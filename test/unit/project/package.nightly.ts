@@ -18,7 +18,7 @@ test('the package holds every test vector, with the licences of those that need 
     readdirSync(join(root, folder), { recursive: true, withFileTypes: true })
       .filter((entry) => entry.isFile())
       .map((entry) => join(entry.parentPath, entry.name).slice(root.length + 1));
-  const expected = inFolder('test/vectors');
+  const expected = [...inFolder('test/vectors'), ...inFolder('conformance/vectors')];
   expect(expected.length).toBeGreaterThan(15);
   expect(expected.filter((path) => !paths.has(path))).toEqual([]);
   // Beside Apache 2.0, which is the licence of the package itself.
@@ -29,5 +29,5 @@ test('the package holds every test vector, with the licences of those that need 
     expect(paths).toContain(licence);
     expect(readFileSync(join(root, licence), 'utf8')).toMatch(/^Copyright[\s\S]*Redistribution and use in source/);
   }
-  expect([...paths].filter((path) => /^(?:src|bench|docs|test\/(?!vectors\/))/.test(path))).toEqual([]);
+  expect([...paths].filter((path) => /^(?:src|bench|docs|(?:conformance|test)\/(?!vectors\/))/.test(path))).toEqual([]);
 });

@@ -18,6 +18,7 @@ for (const path of [
   'src/domain',
   tests,
   'test/vectors',
+  'conformance/vectors',
   ...support.map((name) => `test/support/${name}`),
 ]) {
   mkdirSync(join(copy, dirname(path)), { recursive: true });
