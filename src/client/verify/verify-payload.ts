@@ -84,21 +84,35 @@ function placeFaults(event: Event): string[] {
   return faults;
 }
 
+/** A forger may write millions of members, and names of megabytes. */
+const namedMax = 20;
+const nameCharsMax = 100;
+
+function shown(name: string): string {
+  return name.length > nameCharsMax ? `${name.slice(0, nameCharsMax)}…` : name;
+}
+
 /** Checks that the payload holds all that was signed, unchanged, and beside it only what the service adds. */
 function signedFaults(event: Event, injected: Injected): string[] {
   const { payload, actorSigPayload: signed, eventType } = event;
   if (signed === null) return [];
   const faults: string[] = [];
+  const changed: string[] = [];
   for (const [name, value] of Object.entries(signed)) {
     // In closings a key may be signed as null. The stored payload leaves it out.
     const absent = value === null && !Object.hasOwn(payload, name) && closedByType(eventType) !== null;
-    if (!absent && !same(payload, name, value)) faults.push(`payload.${name} is not what the actor signed`);
+    if (!absent && !same(payload, name, value)) changed.push(name);
   }
+  for (const name of changed.slice(0, namedMax)) faults.push(`payload.${shown(name)} is not what the actor signed`);
+  if (changed.length > namedMax)
+    faults.push(`${changed.length - namedMax} further members of the payload are not what the actor signed`);
   const additions = additionsTo(eventType, injected);
-  for (const name of Object.keys(payload)) {
-    if (Object.hasOwn(signed, name) || additions.has(name) || isGrantDefault(event, signed, name)) continue;
-    faults.push(`payload.${name} was not signed by the actor`);
-  }
+  const unsigned = Object.keys(payload).filter(
+    (name) => !Object.hasOwn(signed, name) && !additions.has(name) && !isGrantDefault(event, signed, name),
+  );
+  for (const name of unsigned.slice(0, namedMax)) faults.push(`payload.${shown(name)} was not signed by the actor`);
+  if (unsigned.length > namedMax)
+    faults.push(`${unsigned.length - namedMax} further members of the payload were not signed by the actor`);
   if (isCallerType(eventType) && signed.traceledger_master_uuid !== event.masterId) {
     faults.push('what the actor signed does not name the master');
   }
@@ -107,7 +121,7 @@ function signedFaults(event: Event, injected: Injected): string[] {
 
 /** Whether the service derived this field of a grant: from a signed `access`, or as empty permissions. */
 function isGrantDefault({ eventType, payload }: Event, signed: JsonObject, name: string): boolean {
-  if (delegationOfType(eventType)?.isGrant !== true) return false;
+  if ((name !== 'role' && name !== 'permissions') || delegationOfType(eventType)?.isGrant !== true) return false;
   const permissions = canonicalJson(payload.permissions ?? null);
   if (Object.hasOwn(signed, 'access')) {
     return name === 'role' || (name === 'permissions' && permissions === canonicalJson({ access: signed.access }));

@@ -35,7 +35,7 @@ export async function verifyEvents(
 ): Promise<Verification> {
   const verifier = new EventVerifier(options);
   const issues: VerificationIssue[] = [];
-  for await (const event of events) issues.push(...(await verifier.take(event)).issues);
+  for await (const event of events) for (const issue of (await verifier.take(event)).issues) issues.push(issue);
   return verifier.verification(issues);
 }
 

@@ -124,3 +124,31 @@ describe('an event without a signature', () => {
     }
   });
 });
+
+describe('an event with very many members that nobody signed', () => {
+  const members = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, at) => [`member${at}`, 0]));
+
+  it('is invalid, by a bounded number of findings', async () => {
+    const found = await issuesOf(withUnsigned(new SignedLedger('order').events, members(200_000)));
+    expect(found.map(({ detail }) => detail)).toContain('payload.member0 was not signed by the actor');
+    expect(found.map(({ detail }) => detail)).toContain(
+      '199980 further members of the payload were not signed by the actor',
+    );
+    expect(found.length).toBeLessThan(30);
+  });
+
+  it('has names that are cut in findings', async () => {
+    const found = await issuesOf(withUnsigned(new SignedLedger('order').events, { ['x'.repeat(1_000_000)]: 0 }));
+    expect(JSON.stringify(found).length).toBeLessThan(2_000);
+  });
+
+  it('takes no time for each member and the size of its permissions', async () => {
+    const [last] = new SignedLedger('order').events.slice(-1) as [Event];
+    const permissions = { access: 'read', numbers: Array.from({ length: 20_000 }, () => 0) };
+    const payload = { ...members(20_000), permissions };
+    const grant = { ...last, eventType: 'LEDGER_DELEGATION_GRANTED', actorSigPayload: {}, payload };
+    const begun = performance.now();
+    expect((await verifySigned([grant], { kind: 'segment' })).verdict).toBe('invalid');
+    expect(performance.now() - begun).toBeLessThan(3_000);
+  });
+});
