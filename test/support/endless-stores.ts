@@ -128,7 +128,8 @@ const record = (at: number, kind: string, recordId: string) => ({
   entityType: 'DEVICE',
   displayName: 'a name',
   keyId: idAt(at),
-  revokedAt: start,
+  // Before the calls of the tests, of which none is a retry.
+  revokedAt: '2026-01-01T00:00:00.000Z',
   createdAt: start,
   keys: [],
   eventTypes: [],
