@@ -40,6 +40,8 @@ export interface ClusterConfig {
 }
 
 const secretCharactersMin = 16;
+/** ASCII on one line, without spaces at its ends. */
+const headerValue = /^[!-~][ -~]*[!-~]$/;
 const redisDefaultPort = 6379;
 
 /** Reads the configuration of a clustered node. Throws ConfigError. */
@@ -134,11 +136,14 @@ function cassandra(env: Environment): CassandraSettings {
 
 function peerSecurity(env: Environment, files: ClusterConfig['peerFiles']): PeerSecurity {
   const secret = clusterSecret(env);
+  const place =
+    readSetting(env, clusterSettings.secretFile) === null ? 'CLUSTER_SECRET to' : 'CLUSTER_SECRET_FILE to a file with';
   if (secret !== null && secret.length < secretCharactersMin)
+    throw new ConfigError(`Set ${place} at least ${secretCharactersMin} characters, the same on all nodes.`);
+  // With certificates it is sent in a header.
+  if (secret !== null && files !== null && !headerValue.test(secret))
     throw new ConfigError(
-      readSetting(env, clusterSettings.secretFile) === null
-        ? `Set CLUSTER_SECRET to at least ${secretCharactersMin} characters, the same on all nodes.`
-        : `Set CLUSTER_SECRET_FILE to a file with at least ${secretCharactersMin} characters, the same on all nodes.`,
+      `Set ${place} one line of ASCII characters, as \`openssl rand -base64 32\` prints it, the same on all nodes.`,
     );
   if (files === null && secret === null)
     throw new ConfigError(

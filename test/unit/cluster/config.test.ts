@@ -93,6 +93,16 @@ describe('the configuration of a clustered node', () => {
     expect(peers).toEqual({ tls: null, secret: 'fedcba9876543210' });
   });
 
+  test.each(['pässwort-0123456789', '0123456789\n0123456789'])(
+    'is refused with certificates if its secret cannot be sent in a header, without its text: %j',
+    (secret) => {
+      const refused = () => readClusterConfig({ ...least, ...certificates, CLUSTER_SECRET: secret });
+      expect(refused).toThrow('Set CLUSTER_SECRET to one line of ASCII characters');
+      expect(refused).not.toThrow(secret.slice(-6));
+      expect(readClusterConfig({ ...least, CLUSTER_SECRET: secret }).peers.secret).toBe(secret);
+    },
+  );
+
   test('renews shorter leases more often', () => {
     const { timings } = readClusterConfig({ ...least, LEASE_TTL_MS: '3000' });
     expect(timings).toMatchObject({ renewEveryMs: 1_000, marginMs: 500 });
