@@ -92,27 +92,31 @@ function shown(name: string): string {
   return name.length > nameCharsMax ? `${name.slice(0, nameCharsMax)}…` : name;
 }
 
+/** Says `isWrong` of each of these members, and `areWrong` of those beyond namedMax together. */
+function memberFaults(names: readonly string[], isWrong: string, areWrong: string): string[] {
+  const faults = names.slice(0, namedMax).map((name) => `payload.${shown(name)} ${isWrong}`);
+  const further = names.length - namedMax;
+  return further > 0 ? [...faults, `${further} further members of the payload ${areWrong}`] : faults;
+}
+
 /** Checks that the payload holds all that was signed, unchanged, and beside it only what the service adds. */
 function signedFaults(event: Event, injected: Injected): string[] {
   const { payload, actorSigPayload: signed, eventType } = event;
   if (signed === null) return [];
-  const faults: string[] = [];
   const changed: string[] = [];
   for (const [name, value] of Object.entries(signed)) {
     // In closings a key may be signed as null. The stored payload leaves it out.
     const absent = value === null && !Object.hasOwn(payload, name) && closedByType(eventType) !== null;
     if (!absent && !same(payload, name, value)) changed.push(name);
   }
-  for (const name of changed.slice(0, namedMax)) faults.push(`payload.${shown(name)} is not what the actor signed`);
-  if (changed.length > namedMax)
-    faults.push(`${changed.length - namedMax} further members of the payload are not what the actor signed`);
   const additions = additionsTo(eventType, injected);
   const unsigned = Object.keys(payload).filter(
     (name) => !Object.hasOwn(signed, name) && !additions.has(name) && !isGrantDefault(event, signed, name),
   );
-  for (const name of unsigned.slice(0, namedMax)) faults.push(`payload.${shown(name)} was not signed by the actor`);
-  if (unsigned.length > namedMax)
-    faults.push(`${unsigned.length - namedMax} further members of the payload were not signed by the actor`);
+  const faults = [
+    ...memberFaults(changed, 'is not what the actor signed', 'are not what the actor signed'),
+    ...memberFaults(unsigned, 'was not signed by the actor', 'were not signed by the actor'),
+  ];
   if (isCallerType(eventType) && signed.traceledger_master_uuid !== event.masterId) {
     faults.push('what the actor signed does not name the master');
   }

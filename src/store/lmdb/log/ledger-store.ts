@@ -49,8 +49,8 @@ const damagedCommand: FoundCommand = { seq: 0, fingerprint: '' };
 const rowsInIterationMax = 256;
 
 /**
- * LMDB answers without I/O of this thread. So whoever reads page after page, such as the replay of a long ledger, would
- * hold up the event loop until the last one.
+ * LMDB answers without I/O of this thread. So a reader of many pages, such as the replay of a long ledger, would hold
+ * up the event loop until the last one.
  */
 async function endOfPage(
   page: readonly ({ readonly value: string } | { readonly row: string })[],
