@@ -11,7 +11,7 @@ export class Forked<Job, Result> implements Disposable {
     this.#child = fork(new URL(script, import.meta.url), { execArgv: [] });
   }
 
-  /** Rejects if the process ends before it has answered. */
+  /** Ask once the last answer has come. Rejects if the process ends before it has answered. */
   ask(job: Job): Promise<Result> {
     return new Promise((resolve, reject) => {
       const ended = (code: number | null): void => reject(new Error(`${this.#script} ended with ${code}`));
@@ -26,7 +26,8 @@ export class Forked<Job, Result> implements Disposable {
 
   [Symbol.dispose](): void {
     this.#child.removeAllListeners('exit');
-    this.#child.disconnect();
+    // Of a process that has ended, the channel is closed too.
+    if (this.#child.connected) this.#child.disconnect();
   }
 }
 
