@@ -19,7 +19,8 @@ earlier version
   --events N     events that are appended to it; 40,000 if left out
   --only NAME    the transport of the appends: stream, grpc or rest; stream if left out
   --ledgers N    makes N ledgers of one event each, in place of the appends
-  --cluster      streams to 100 ledgers of three nodes on one Cassandra, in place of one node and its hot ledger
+  --cluster      streams to 100 ledgers of three nodes on one Cassandra, in place of one node and its hot ledger; takes
+                 none of --masters, --only and --ledgers
   --against DIR  a checkout of the earlier version, with its packages and generated code: measures both, alternating
   --pairs N      with --against; 7 if left out, 5 with --cluster
   --help
@@ -28,9 +29,9 @@ and Cassandra's processor time at most 1.1 of it, at most 128 MiB more memory.`;
 
 const { values } = parseArgs({
   options: {
-    masters: { type: 'string', default: '1000' },
+    masters: { type: 'string' },
     events: { type: 'string', default: '40000' },
-    only: { type: 'string', default: 'stream' },
+    only: { type: 'string' },
     ledgers: { type: 'string' },
     cluster: { type: 'boolean', default: false },
     against: { type: 'string' },
@@ -42,7 +43,9 @@ if (values.help) {
   console.log(usage);
   process.exit(0);
 }
-const transport = transportNamed(values.only);
+for (const name of ['masters', 'only', 'ledgers'] as const)
+  if (values.cluster && values[name] !== undefined) throw new Error(`--${name} is not for --cluster.\n\n${usage}`);
+const transport = transportNamed(values.only ?? 'stream');
 /** Ledgers that are made at a time. */
 const atOnce = 64;
 
@@ -139,7 +142,7 @@ async function comparedWith(measure: Measure, earlier: string, pairs: number) {
 }
 
 async function appends(server: ServerProcess, workDir: string) {
-  const setting = await withMasters(server, await makeSetting(server.baseUrl, 1), Number(values.masters));
+  const setting = await withMasters(server, await makeSetting(server.baseUrl, 1), Number(values.masters ?? 1_000));
   const run = await prepareRun(transport, setting, Number(values.events), workDir);
   const { perSecond, p50Ms, p99Ms, cpuUsPerEvent } = await measureRun(server, run);
   return { perSecond, p50Ms, p99Ms, cpuUs: cpuUsPerEvent.server };
