@@ -1,8 +1,8 @@
-import { mkdir, readFile, stat } from 'node:fs/promises';
+import { mkdir, stat } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { isAbsolute, join } from 'node:path';
 import { fileSink } from '../terminal/sink.ts';
-import { CliError, inputError, reasonOf, type Terminal, usageError } from '../terminal/terminal.ts';
+import { CliError, inputError, readInput, reasonOf, type Terminal, usageError } from '../terminal/terminal.ts';
 
 /** What a profile file holds, as JSON. It holds a secret, so that its owner alone may read it. */
 export interface Profile {
@@ -46,15 +46,16 @@ export function profileKeyPath(terminal: Terminal, name: string): string {
 /** null if there is no such profile. Throws CliError (exit code 66) if its file cannot be read, or holds none. */
 export async function findProfile(terminal: Terminal, name: string): Promise<Profile | null> {
   const path = profilePath(terminal, name);
-  let text: string;
+  let mode: number;
   try {
-    text = await readFile(path, 'utf8');
-    if (process.platform !== 'win32' && ((await stat(path)).mode & OTHERS_MAY_READ) !== 0)
-      terminal.tell(`ledger-trust: other users may read ${path}, which holds a secret: run chmod 600 on it.\n`);
+    ({ mode } = await stat(path));
   } catch (error) {
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null;
     throw inputError(`${path} cannot be read: ${reasonOf(error)}.`);
   }
+  const text = (await readInput(terminal, path)).toString('utf8');
+  if (process.platform !== 'win32' && (mode & OTHERS_MAY_READ) !== 0)
+    terminal.tell(`ledger-trust: other users may read ${path}, which holds a secret: run chmod 600 on it.\n`);
   const profile = profileIn(text);
   if (profile === null) throw inputError(`${path} holds no profile: remove it, and run ledger-trust login.`);
   return profile;

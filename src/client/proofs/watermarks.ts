@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { open, readFile, rm } from 'node:fs/promises';
+import { createReadStream } from 'node:fs';
+import { open, rm } from 'node:fs/promises';
 import { LedgerError } from '../../domain/errors.ts';
 import { parseJsonBytes, toValue } from '../../domain/json/json.ts';
 import { checkPublicKey } from '../../domain/keys/public-key.ts';
@@ -14,14 +15,17 @@ import { givenLogKey } from './verify-proof.ts';
 export interface WatermarksOptions extends Pick<WatermarkStore, 'logKeys' | 'newOrigin'> {}
 
 const FORMAT = 'ledger-trust-watermarks/1';
+/** Some 100,000 logs. */
+const FILE_MAX_MIB = 64;
+const FILE_MAX_BYTES = FILE_MAX_MIB * 1024 * 1024;
 
 /**
  * The watermarks of one service in a file: its name, the keys that are accepted, and the newest verified checkpoint of
- * each log. The file is replaced as a whole, and readable by its owner alone. Node only. Clients of one process may
- * share an object. Let one process at a time use the file: of two updates at once one can be lost.
+ * each log. The file has at most 64 MiB. It is replaced as a whole, and readable by its owner alone. Node only. Clients
+ * of one process may share an object. Let one process at a time use the file: of two updates at once one can be lost.
  *
- * Methods reject with LedgerTrustError `invalid_answer` for a file that holds something else, and with the error of the
- * file system.
+ * Methods reject with LedgerTrustError `invalid_answer` for a file that holds something else or more, and with the error
+ * of the file system.
  */
 export class Watermarks implements WatermarkStore {
   readonly logKeys: readonly string[];
@@ -43,12 +47,14 @@ export class Watermarks implements WatermarkStore {
   async read(): Promise<WatermarkState | null> {
     let bytes: Uint8Array;
     try {
-      bytes = await readFile(this.#file);
+      // `end` is the last byte that is read: one too many.
+      bytes = Buffer.concat(await Array.fromAsync(createReadStream(this.#file, { end: FILE_MAX_BYTES })));
     } catch (error) {
       if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return null;
       throw error;
     }
     try {
+      if (bytes.length > FILE_MAX_BYTES) throw new TypeError(`it is larger than ${FILE_MAX_MIB} MiB`);
       return stateFrom(toValue(parseJsonBytes(bytes)));
     } catch (error) {
       if (!(error instanceof LedgerError || error instanceof TypeError)) throw error;
@@ -59,15 +65,17 @@ export class Watermarks implements WatermarkStore {
   update(change: (state: WatermarkState | null) => WatermarkState | null): Promise<void> {
     const update = this.#updates.then(async () => {
       const changed = change(await this.read());
-      if (changed !== null) await replace(this.#file, `${JSON.stringify(jsonOf(changed), null, 2)}\n`);
+      if (changed !== null) await replace(this.#file, Buffer.from(`${JSON.stringify(jsonOf(changed), null, 2)}\n`));
     });
     this.#updates = update.catch(() => {});
     return update;
   }
 }
 
-/** After a crash the file has its old content or the new one. */
-async function replace(path: string, content: string): Promise<void> {
+/** After a crash the file has its old content or the new one. Throws Error for more than is read again. */
+async function replace(path: string, content: Buffer): Promise<void> {
+  if (content.length > FILE_MAX_BYTES)
+    throw new Error(`${path} would be larger than ${FILE_MAX_MIB} MiB: keep some of the logs in another file.`);
   const part = `${path}.${randomUUID()}.part`;
   try {
     await using file = await open(part, 'wx', 0o600);

@@ -47,6 +47,17 @@ test('the file holds name, keys and notes, is for its owner alone, and no other 
   expect(readdirSync(dir)).toEqual([file.slice(dir.length + 1)]);
 });
 
+test('a file that would be larger than is read is not written, and the old one stays', async () => {
+  const file = newFile();
+  await look(file);
+  const before = readFileSync(file, 'utf8');
+  const watermarks = new Watermarks(file);
+  const checkpoints = new Map([['x', 'y'.repeat(2 ** 26)]]);
+  const update = watermarks.update((state) => state && { ...state, checkpoints });
+  await expect(update).rejects.toThrow(`${file} would be larger than 64 MiB: keep some of the logs in another file.`);
+  expect(readFileSync(file, 'utf8')).toBe(before);
+});
+
 test('what one process keeps, the next one compares with', async () => {
   const file = newFile();
   expect(await look(file, { newest: 7 })).toBe(7);
