@@ -39,7 +39,8 @@ Exit codes:
   0   done
   ${exitCodes.failed}   it failed (verify: what is in verify --help)
   ${exitCodes.usage}  the command line is wrong
-  ${exitCodes.input}  a file that the command reads is not there, or does not hold what it should; also a profile`,
+  ${exitCodes.input}  a file that the command reads is not there, or does not hold what it should; also a profile
+  ${exitCodes.writeFailed}  what the command writes cannot be written: stdout, or a file`,
     )
     .exitOverride()
     .configureOutput({ writeErr: (text) => terminal.tell(text), writeOut: (text) => void terminal.print(text) });

@@ -6,7 +6,7 @@ import { LedgerError } from '../../domain/errors.ts';
 import { type JsonNode, parseJsonBytes } from '../../domain/json/json.ts';
 import { ed25519Key } from '../../domain/keys/key-object.ts';
 import { neededApiKey, type Settings } from '../service/settings.ts';
-import { CliError, inputError, nameOf, readInput, reasonOf, type Terminal } from '../terminal/terminal.ts';
+import { inputError, nameOf, outputError, readInput, type Terminal } from '../terminal/terminal.ts';
 
 const STDIN = 0;
 
@@ -73,12 +73,12 @@ export function privateKeyPem(privateKey: KeyObject): string {
   return privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
 }
 
-/** Writes PEM (PKCS#8), readable by its owner alone. Throws CliError (exit code 1). */
+/** Writes PEM (PKCS#8), readable by its owner alone. Throws CliError (exit code 74). */
 export async function writePrivateKey(path: string, privateKey: KeyObject): Promise<void> {
   try {
     // An existing file is never replaced: it may be the only copy of a key.
     await writeFile(path, privateKeyPem(privateKey), { mode: 0o600, flag: 'wx', flush: true });
   } catch (error) {
-    throw new CliError(`${path} cannot be written: ${reasonOf(error)}.`);
+    throw outputError(path, error);
   }
 }

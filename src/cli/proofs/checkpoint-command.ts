@@ -14,7 +14,7 @@ import { addApiCommand, listOption, neededOption, option, sentenceOf } from '../
 import { recordLines } from '../api/shown-answer.ts';
 import { refusedError } from '../commands/refused-proof.ts';
 import { shownText } from '../terminal/shown-text.ts';
-import { CliError, inputError, reasonOf, type Terminal, usageError } from '../terminal/terminal.ts';
+import { CliError, inputError, outputError, reasonOf, type Terminal, usageError } from '../terminal/terminal.ts';
 
 interface CheckpointCommandOptions {
   readonly master?: string;
@@ -90,7 +90,10 @@ async function stateIn(watermarks: Watermarks, file: string): Promise<WatermarkS
   }
 }
 
-/** Both notes of a contradiction, or of one that the service does not rule out, are kept beside the state. */
+/**
+ * Both notes of a contradiction, or of one that the service does not rule out, are kept beside the state. Throws
+ * CliError (exit code 74) if the state cannot be written.
+ */
 async function checked(look: () => Promise<VerifiedCheckpoint>, file: string): Promise<VerifiedCheckpoint> {
   try {
     return await look();
@@ -99,6 +102,7 @@ async function checked(look: () => Promise<VerifiedCheckpoint>, file: string): P
       const unproven = 'The service did not show that its new checkpoint continues the kept one.';
       throw await withEvidence(`${sentenceOf(error)} ${unproven}`, error.notes, `${file}.unproven`);
     }
+    if (error instanceof Error && 'syscall' in error) throw outputError(file, error);
     if (!(error instanceof ProofRefused)) throw error;
     const refused = refusedError(error);
     if (error.reason !== 'checkpoints_contradict') throw refused;

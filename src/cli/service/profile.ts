@@ -1,6 +1,7 @@
 import { mkdir, stat } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { isAbsolute, join } from 'node:path';
+import { exitCodes } from '../terminal/exit-codes.ts';
 import { fileSink } from '../terminal/sink.ts';
 import { CliError, inputError, readInput, reasonOf, type Terminal, usageError } from '../terminal/terminal.ts';
 
@@ -100,6 +101,6 @@ export async function writeProfile(terminal: Terminal, name: string, profile: Pr
 export async function makeProfileFolder(terminal: Terminal): Promise<void> {
   const folder = profileFolder(terminal);
   await mkdir(folder, { recursive: true, mode: 0o700 }).catch((error: unknown) => {
-    throw new CliError(`${folder} cannot be made: ${reasonOf(error)}.`);
+    throw new CliError(`${folder} cannot be made: ${reasonOf(error)}.`, exitCodes.writeFailed);
   });
 }

@@ -4,7 +4,7 @@ import { createWriteStream } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { finished } from 'node:stream/promises';
 import { renameDurably } from '../../client/proofs/durable-rename.ts';
-import { CliError, reasonOf, type Terminal } from './terminal.ts';
+import { outputError, type Terminal } from './terminal.ts';
 
 export type Write = (line: string) => Promise<void>;
 
@@ -19,7 +19,7 @@ export function stdoutSink(terminal: Terminal): Sink {
   return { write: (line) => terminal.print(`${line}\n`), keep: async () => {}, [Symbol.asyncDispose]: async () => {} };
 }
 
-/** Writes to a temporary file and renames it when it is complete. Throws CliError if a file cannot be written. */
+/** Writes to a temporary file and renames it when it is complete. Throws CliError (exit code 74). */
 export async function fileSink(path: string): Promise<Sink> {
   // A name that nobody else has, so that two commands for one path do not write into one file, nor follow a link.
   const part = `${path}.${randomUUID()}.part`;
@@ -30,7 +30,7 @@ export async function fileSink(path: string): Promise<Sink> {
   let kept = false;
   return {
     write: async (line) => {
-      if (file.errored !== null) throw notWritten(path, file.errored);
+      if (file.errored !== null) throw outputError(path, file.errored);
       if (!file.write(`${line}\n`)) await once(file, 'drain').catch(failed(path));
     },
     keep: async () => {
@@ -47,5 +47,4 @@ export async function fileSink(path: string): Promise<Sink> {
   };
 }
 
-const notWritten = (path: string, error: unknown) => new CliError(`${path} cannot be written: ${reasonOf(error)}.`);
-const failed = (path: string) => (error: unknown) => Promise.reject(notWritten(path, error));
+const failed = (path: string) => (error: unknown) => Promise.reject(outputError(path, error));

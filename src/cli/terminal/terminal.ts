@@ -39,6 +39,11 @@ export function inputError(message: string): CliError {
   return new CliError(message, exitCodes.input);
 }
 
+/** Of a file that a command writes. */
+export function outputError(path: string, error: unknown): CliError {
+  return new CliError(`${path} cannot be written: ${reasonOf(error)}.`, exitCodes.writeFailed);
+}
+
 export function nameOf(path: string): string {
   return path === '-' ? 'stdin' : path;
 }

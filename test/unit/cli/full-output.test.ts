@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { exitCodes } from '../../../src/cli/terminal/exit-codes.ts';
 import { events, exported } from '../../support/export-of-vectors.ts';
+import { runHere } from '../../support/program-here.ts';
 import { newShell } from '../../support/shell.ts';
 
 const { file } = newShell();
@@ -29,6 +30,17 @@ test.each([
 ])('%s whose output cannot be written ends with a sentence and 74, never with what means invalid', (_, args) => {
   const { status, stderr } = runFull('stdout', ...args);
   expect([status, stderr]).toEqual([exitCodes.writeFailed, 'The output cannot be written: the disk is full.\n']);
+});
+
+test.each([
+  ['a private key', ['keygen', '--out', '/proc/none']],
+  ['the secret of a webhook', ['webhooks', 'create', 'https://a.example', '--secret-out', '/proc/none']],
+  ['a profile', ['register', '--name', 'a', '--email', 'a@a.example']],
+])('a command that cannot write %s to a file ends with 74', async (_, args) => {
+  const env = { XDG_CONFIG_HOME: '/sys/kernel', LEDGER_TRUST_API_KEY: 'x', LEDGER_TRUST_URL: 'http://127.0.0.1:1' };
+  const { code, err } = await runHere(args, { env });
+  expect(err).toMatch(/^ledger-trust: \/\S+ cannot be (written|made): .+\.\n$/);
+  expect(code).toBe(exitCodes.writeFailed);
 });
 
 test('a command whose errors cannot be written keeps its exit code', () => {

@@ -36,7 +36,7 @@ describe('keygen', () => {
   it('never overwrites a file', async () => {
     const path = file('precious.pem', 'precious');
     const { code, err } = await runHere(['keygen', '--out', path]);
-    expect({ code, err }).toEqual({ code: 1, err: `ledger-trust: ${path} cannot be written: it exists already.\n` });
+    expect({ code, err }).toEqual({ code: 74, err: `ledger-trust: ${path} cannot be written: it exists already.\n` });
     expect(readFileSync(path, 'utf8')).toBe('precious');
   });
 

@@ -3,6 +3,7 @@ import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { expect, test, vi } from 'vitest';
+import { exitCodes } from '../../../src/cli/terminal/exit-codes.ts';
 import { fileSink } from '../../../src/cli/terminal/sink.ts';
 import { CliError } from '../../../src/cli/terminal/terminal.ts';
 import { suiteDir } from '../../support/running-node.ts';
@@ -25,7 +26,10 @@ test('a full disk fails an export with a sentence and leaves no file', async () 
           await setImmediate();
         }
       })(),
-    ).rejects.toThrow(new CliError(`${path} cannot be written: the disk is full.`));
+    ).rejects.toMatchObject({
+      message: `${path} cannot be written: the disk is full.`,
+      exitCode: exitCodes.writeFailed,
+    });
     await expect(sink.keep()).rejects.toThrow(CliError);
     await sink[Symbol.asyncDispose]();
   } finally {

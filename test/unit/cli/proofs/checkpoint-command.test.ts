@@ -19,9 +19,8 @@ const { dir } = newShell();
 const base64 = ({ publicKey }: { readonly publicKey: Buffer }) => publicKey.toString('base64');
 
 /** A service and a state that commands of one user share. */
-async function user() {
+async function user(state = join(dir, `state-${Math.random()}.json`)) {
   const { baseUrl, lies } = await provingService();
-  const state = join(dir, `state-${Math.random()}.json`);
   const run = (...args: string[]) =>
     runHere(['checkpoint', ...args, '--url', baseUrl, '--state', state], {
       env: { LEDGER_TRUST_API_KEY: 'svc_sk_test_x' },
@@ -165,4 +164,10 @@ test('a state that holds something else ends with 66 and stays', async () => {
   writeFileSync(state, '{}');
   expect(await look()).toMatchObject({ code: 66, err: expect.stringContaining(state) });
   expect(readFileSync(state, 'utf8')).toBe('{}');
+});
+
+test('a state that cannot be written ends with 74', async () => {
+  const { look } = await user('/proc/none');
+  const err = 'ledger-trust: /proc/none cannot be written: it is not there.\n';
+  expect(await look()).toEqual({ code: 74, out: '', err });
 });
