@@ -8,6 +8,11 @@ import type { ReceiverKind, ReceiverReport, ReceiversJob } from './webhook-recei
 
 const healthyReceivers = 17;
 const sickReceivers: readonly ReceiverKind[] = ['dead', 'dead', 'slow'];
+/**
+ * Windows of 128 deliveries to those that answer quickly and of 32 to the others, twice: the next window is read while
+ * the last one is sent.
+ */
+export const heldDeliveriesBound = 2 * (healthyReceivers * 128 + sickReceivers.length * 32);
 const appendsAtOnce = 256;
 const lookEveryMs = 250;
 const pageDeliveries = 1_000;

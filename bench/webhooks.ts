@@ -2,7 +2,7 @@ import { parseArgs } from 'node:util';
 import { transports } from './options.ts';
 import { withServer } from './server-process.ts';
 import { appendsBesideWebhooks } from './webhook-appends.ts';
-import { type IsolationRun, isolationRun } from './webhook-isolation.ts';
+import { heldDeliveriesBound, type IsolationRun, isolationRun } from './webhook-isolation.ts';
 
 const usage = `npm run bench:webhooks -- [options]: webhooks with real connections
   --events N    isolation: events to 17 healthy receivers, alone and beside 2 dead ones and a slow one; 10,000 if left out, 0: not run
@@ -14,9 +14,8 @@ const usage = `npm run bench:webhooks -- [options]: webhooks with real connectio
 
 Ends with 1 where a bound is not kept: twice the time, order, memory; a tenth of the appends.`;
 
-/** Bounds of the time of healthy receivers beside sick ones, and of deliveries in memory. */
+/** Bound of the time of healthy receivers beside sick ones. */
 const slowdownMax = 2;
-const heldDeliveriesBound = 17_000;
 /** What part of the appends a second three matching subscriptions may cost. */
 const lossMax = 0.1;
 
