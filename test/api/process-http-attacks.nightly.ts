@@ -4,9 +4,8 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { effectsOf } from '../support/attacks/effects.ts';
-import * as pipelining from '../support/attacks/pipelining.ts';
 import type { AttackTarget } from '../support/attacks/target.ts';
-import * as unreadAnswers from '../support/attacks/unread-answers.ts';
+import { pipelining, unreadAnswers } from '../support/attacks/unread-answers.ts';
 import { type NodeProcess, startNodeProcess } from '../support/node-process.ts';
 import { append, type Master, newMaster, newOrder, type Order } from '../support/parties.ts';
 import { productionSettings } from '../support/production-settings.ts';
@@ -58,16 +57,16 @@ const [pipelinedMin, unreadMin] = [1_000_000, connections * 4 * 40];
 const attacks: [string, (signal: AbortSignal) => Promise<number>, number][] = [
   [
     'openapi.json asked for without end, nothing read',
-    (signal) => pipelining.run(anonymous(), signal, connections),
+    (signal) => pipelining(anonymous(), signal, connections),
     pipelinedMin,
   ],
   [
     'event pages asked for without end, nothing read',
-    (signal) => pipelining.run(target, signal, connections),
+    (signal) => pipelining(target, signal, connections),
     pipelinedMin,
   ],
-  ['four unread event pages a connection', (signal) => unreadAnswers.run(target, signal, connections), unreadMin],
-  ['unread files of the documentation', (signal) => unreadAnswers.run(anonymous(), signal, connections), unreadMin],
+  ['four unread event pages a connection', (signal) => unreadAnswers(target, signal, connections), unreadMin],
+  ['unread files of the documentation', (signal) => unreadAnswers(anonymous(), signal, connections), unreadMin],
 ];
 function anonymous(): AttackTarget {
   const { host, httpPort, grpcPort } = target;

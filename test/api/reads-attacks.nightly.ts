@@ -4,10 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { anonymousMib } from '../../bench/server-process.ts';
 import type { ReadStatuses } from '../support/attacks/read-target.ts';
-import { run as readAndLeave } from '../support/attacks/reads-abandoned.ts';
-import { run as readFiltered } from '../support/attacks/reads-filtered.ts';
-import { run as readLarge } from '../support/attacks/reads-large.ts';
-import { run as readVerified } from '../support/attacks/reads-verified.ts';
+import { readsAbandoned, readsFiltered, readsLarge, readsVerified } from '../support/attacks/reads.ts';
 import { type NodeProcess, startNodeProcess } from '../support/node-process.ts';
 import { append, newMaster, newOrder } from '../support/parties.ts';
 import { productionSettings } from '../support/production-settings.ts';
@@ -50,10 +47,10 @@ async function msOf(work: () => Promise<unknown>): Promise<number> {
 }
 
 test.each([
-  ['filtered reads', readFiltered, 200],
-  ['verified reads', readVerified, 200],
-  ['abandoned reads', readAndLeave, 0],
-  ['reads of large events', readLarge, 200],
+  ['filtered reads', readsFiltered, 200],
+  ['verified reads', readsVerified, 200],
+  ['abandoned reads', readsAbandoned, 0],
+  ['reads of large events', readsLarge, 200],
 ])('%s on twenty connections delay nobody else, and their memory is released', async (_, run, status) => {
   await start();
   const order = await newOrder(node.base);
@@ -88,7 +85,7 @@ test('sixty concurrent reads of 10 MB do not end a node with a heap of 256 MB', 
   await start({ NODE_OPTIONS: '--max-old-space-size=256' });
   const statuses: ReadStatuses = new Map();
   const end = new AbortController();
-  const attack = readLarge({ httpUrl: node.base }, end.signal, 60, { statuses });
+  const attack = readsLarge({ httpUrl: node.base }, end.signal, 60, { statuses });
   await expect.poll(() => statuses.get(200) ?? 0, { timeout: 60_000 }).toBeGreaterThan(100);
   end.abort();
   await attack;

@@ -1,9 +1,6 @@
 import { expect, test } from 'vitest';
 import type { ReadStatuses } from '../support/attacks/read-target.ts';
-import { run as readAndLeave } from '../support/attacks/reads-abandoned.ts';
-import { run as readFiltered } from '../support/attacks/reads-filtered.ts';
-import { run as readLarge } from '../support/attacks/reads-large.ts';
-import { run as readVerified } from '../support/attacks/reads-verified.ts';
+import { readsAbandoned, readsFiltered, readsLarge, readsVerified } from '../support/attacks/reads.ts';
 import { nodeWithMaster } from '../support/node-for-tests.ts';
 import { append } from '../support/parties.ts';
 
@@ -17,10 +14,10 @@ async function reads(): Promise<Record<string, number>> {
 }
 
 test.each([
-  ['filtered reads', readFiltered, 40, 200],
-  ['verified reads', readVerified, 40, 200],
-  ['abandoned reads', readAndLeave, 40, 0],
-  ['reads of large events', readLarge, 5, 200],
+  ['filtered reads', readsFiltered, 40, 200],
+  ['verified reads', readsVerified, 40, 200],
+  ['abandoned reads', readsAbandoned, 40, 0],
+  ['reads of large events', readsLarge, 5, 200],
 ])('appends of others are answered during %s, and no read stays open', async (_, run, events, status) => {
   const end = new AbortController();
   const statuses: ReadStatuses = new Map();

@@ -10,19 +10,15 @@ import { askedWith, run as grpcUnfinished } from '../support/attacks/grpc-unfini
 import { asked as askedUntaken, run as grpcUntaken } from '../support/attacks/grpc-untaken.ts';
 import { run as internalConnections } from '../support/attacks/internal-connections.ts';
 import { entitiesPage, eventsPage } from '../support/attacks/large-pages.ts';
-import { run as pipelining } from '../support/attacks/pipelining.ts';
 import {
   ownLedger,
   type ReadAttackOptions,
   type ReadStatuses,
   type ReadTarget,
 } from '../support/attacks/read-target.ts';
-import { run as readsAbandoned } from '../support/attacks/reads-abandoned.ts';
-import { run as readsFiltered } from '../support/attacks/reads-filtered.ts';
-import { run as readsLarge } from '../support/attacks/reads-large.ts';
-import { run as readsVerified } from '../support/attacks/reads-verified.ts';
+import { readsAbandoned, readsFiltered, readsLarge, readsVerified } from '../support/attacks/reads.ts';
 import type { Attack as PortAttack } from '../support/attacks/target.ts';
-import { run as unreadAnswers } from '../support/attacks/unread-answers.ts';
+import { pipelining, unreadAnswers } from '../support/attacks/unread-answers.ts';
 import { hugeBody, slowHeaders } from '../support/attacks.ts';
 import type { Attack, AttackTarget } from './attack.ts';
 
