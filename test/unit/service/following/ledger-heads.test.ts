@@ -6,15 +6,18 @@ import { ManualClock } from '../../../support/clock.ts';
 
 const settle = () => new Promise((resolve) => setImmediate(resolve));
 
-/** A store whose head the test sets, and heads over it. */
-function rig(remote: Partial<RemoteHeads> | null = null) {
+type AskHead = (ledgerId: string) => Promise<Head | null>;
+
+/** A store whose head the test sets, and heads over it, or over another `head`. */
+function rig(remote: Partial<RemoteHeads> | null = null, other?: AskHead) {
   const clock = new ManualClock(0);
   const store = { seq: 3, asked: 0, fails: false };
-  const head = async (): Promise<Head | null> => {
+  const own = async (): Promise<Head | null> => {
     store.asked += 1;
     if (store.fails) throw new Error('the store does not answer');
     return { seq: store.seq, hash: '' };
   };
+  const head = other ?? own;
   const subscription = { [Symbol.dispose]: () => {} };
   const sources: string[] = [];
   const heads = new LedgerHeads({
@@ -100,13 +103,12 @@ test('of a ledger of another node the store is asked every second in which nobod
 });
 
 /** A rig that other nodes tell of heads. */
-function toldRig() {
+function toldRig(head?: AskHead) {
   let hear = (_ledgerId: string, _seq: number) => {};
-  const made = rig({
-    listen: (heard) => {
-      hear = heard;
-    },
-  });
+  const listen = (heard: typeof hear): void => {
+    hear = heard;
+  };
+  const made = rig({ listen }, head);
   return { ...made, hear: (ledgerId: string, seq: number) => hear(ledgerId, seq) };
 }
 
@@ -153,32 +155,15 @@ test('a head that another node tells while the store is asked has it asked again
 });
 
 test('of many ledgers that are silent, or of which another node tells, a few are asked for at once', async () => {
-  let hear = (_ledgerId: string, _seq: number) => {};
   const asked: string[] = [];
   let [running, most] = [0, 0];
-  const clock = new ManualClock(0);
-  const heads = new LedgerHeads({
-    ledgers: {
-      async head(ledgerId) {
-        asked.push(ledgerId);
-        running += 1;
-        most = Math.max(most, running);
-        await settle();
-        running -= 1;
-        return { seq: 3, hash: '' };
-      },
-    },
-    clock,
-    log: createLog('silent'),
-    monotonicMs: () => clock.now(),
-    learned: () => {},
-    remote: {
-      subscribe: () => ({ [Symbol.dispose]: () => {} }),
-      listen: (heard) => {
-        hear = heard;
-      },
-      tell: () => {},
-    },
+  const { clock, heads, hear } = toldRig(async (ledgerId) => {
+    asked.push(ledgerId);
+    running += 1;
+    most = Math.max(most, running);
+    await settle();
+    running -= 1;
+    return { seq: 3, hash: '' };
   });
   for (let n = 0; n < 200; n += 1) await heads.watch(`l-${n}`, () => {});
   asked.length = 0;
@@ -194,32 +179,16 @@ test('of many ledgers that are silent, or of which another node tells, a few are
 
 /** Heads over a store that answers, from a time on, only when the test lets it. */
 function heldRig() {
-  let hear = (_ledgerId: string, _seq: number) => {};
-  const clock = new ManualClock(0);
   const asked: string[] = [];
   const waiting = new Map<string, () => void>();
   const store = { isHeld: false };
-  const head = async (ledgerId: string): Promise<Head> => {
+  const { clock, heads, hear } = toldRig(async (ledgerId) => {
     asked.push(ledgerId);
     if (store.isHeld) await new Promise<void>((resolve) => waiting.set(ledgerId, resolve));
     return { seq: 3, hash: '' };
-  };
-  const heads = new LedgerHeads({
-    ledgers: { head },
-    clock,
-    log: createLog('silent'),
-    monotonicMs: () => clock.now(),
-    learned: () => {},
-    remote: {
-      subscribe: () => ({ [Symbol.dispose]: () => {} }),
-      listen: (heard) => {
-        hear = heard;
-      },
-      tell: () => {},
-    },
   });
   const release = (ledgerId: string) => waiting.get(ledgerId)?.();
-  return { clock, asked, store, heads, waiting, release, hear: (ledgerId: string, seq: number) => hear(ledgerId, seq) };
+  return { clock, asked, store, heads, waiting, release, hear };
 }
 
 test('what other nodes tell of takes no place from the ledgers of which all are silent', async () => {
@@ -262,12 +231,7 @@ test('a ledger that is watched no more is not asked for', async () => {
 });
 
 test('another node may tell of an unknown ledger, and a seq below the newest one changes nothing', async () => {
-  let hear = (_ledgerId: string, _seq: number) => {};
-  const { heads, seen, sources, watch } = rig({
-    listen: (heard) => {
-      hear = heard;
-    },
-  });
+  const { heads, hear, seen, sources, watch } = toldRig();
   using watched = await watch();
   for (const [ledgerId, seq] of [
     ['', 9],
