@@ -30,6 +30,8 @@ test('a second signal later ends a node at once although output waits to be read
   socket.destroy();
   expect(code).toBe(1);
   expect(tookMs).toBeLessThan(bound(2_000));
+  node.child.stdout?.resume();
+  expect((await node.ended).stderr).toBe('');
 }, 60_000);
 
 test('a node without a reader of its log serves on, counts lost lines, and exits with 0', async () => {

@@ -10,13 +10,7 @@ import { expect, test } from 'vitest';
 import { sharedKeys } from '../../cluster/local/shared-keys.ts';
 import { grpcClient } from '../support/grpc-client.ts';
 import { watchHost } from '../support/host-watch.ts';
-import {
-  clusterMain,
-  furtherSignalMs,
-  runToEnd,
-  startNodeProcess,
-  stopWhileStarting,
-} from '../support/node-process.ts';
+import { clusterMain, runToEnd, startNodeProcess, stopWhileStarting } from '../support/node-process.ts';
 import { startNpmScript } from '../support/npm-script.ts';
 import { append, eventsOf, newMaster, newOrder } from '../support/parties.ts';
 import type { Fields } from '../support/parties-rest.ts';
@@ -151,24 +145,6 @@ test('SIGTERM answers the taken events of a stream and ends it as UNAVAILABLE', 
 test('SIGTERM right after the announcement exits with 0', async () => {
   const node = await startNodeProcess({ DATA_DIR: freshDir() });
   expect(await node.terminate()).toMatchObject({ code: 0, stderr: '' });
-});
-
-test('a second signal later ends a node at once', async () => {
-  const node = await startNodeProcess({ DATA_DIR: freshDir() });
-  const { port } = new URL(node.base);
-  const half = connect(Number(port), '127.0.0.1');
-  half.on('error', () => {});
-  half.write(
-    'POST /v1/actors HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"ro',
-  );
-  await delay(100);
-  node.child.kill('SIGTERM');
-  await delay(furtherSignalMs);
-  const [host, begun] = [watchHost(), performance.now()];
-  node.child.kill('SIGTERM');
-  expect(await node.ended).toMatchObject({ code: 1, stderr: '' });
-  expect(performance.now() - begun).toBeLessThan(host.bound(2_000));
-  half.destroy();
 });
 
 test('SIGTERM to npm start stops npm and the node', async () => {
