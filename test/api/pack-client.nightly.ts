@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { webhookSecret } from '../../src/domain/keys/webhook-signature.ts';
-import { exampleOf, installClient } from '../support/client-package.ts';
+import { exampleOf, installClient, typedProgram } from '../support/client-package.ts';
 import { runNode, suiteDir } from '../support/running-node.ts';
 
 const run = promisify(execFile);
@@ -14,21 +14,7 @@ const dir = suiteDir();
 const inProject = { cwd: dir, env: { ...process.env, PATH: `${dirname(process.execPath)}:${process.env.PATH}` } };
 const installed = join(dir, 'node_modules', 'ledger-trust-client');
 
-const typed = `import { createClient, type Event, keysFromResolver, LedgerTrustError, verifyEvents } from 'ledger-trust-client';
-
-export async function read(ledgerId: string): Promise<readonly Event[]> {
-  const client = createClient({ baseUrl: 'http://127.0.0.1:1', apiKey: 'k' });
-  const events: Event[] = [];
-  for await (const event of client.ledgerEvents(ledgerId)) events.push(event);
-  const { verdict } = await verifyEvents(events, { keys: keysFromResolver(client), kind: 'ledger' });
-  if (verdict === 'invalid') throw new LedgerTrustError('integrity_failed', 'not what was written');
-  // @ts-expect-error a misspelt field is found by the compiler
-  await client.getLedger({ ledgrId: ledgerId });
-  // @ts-expect-error a number is no text
-  const seq: string | undefined = events[0]?.seq;
-  return seq === undefined ? [] : events;
-}
-`;
+const typed = typedProgram('ledger-trust-client', 'const');
 /** What only Node has, with the types of Node. */
 const typedForNode = `import { generateKeyPairSync } from 'node:crypto';
 import { createClient, signerFromPrivateKey } from 'ledger-trust-client';

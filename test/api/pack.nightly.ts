@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { createClient } from '../../src/client/index.ts';
+import { typedProgram } from '../support/client-package.ts';
 import { suiteDir } from '../support/running-node.ts';
 
 const run = promisify(execFile);
@@ -17,21 +18,7 @@ const dir = suiteDir();
 const env = { ...process.env, PATH: `${dirname(process.execPath)}:${process.env.PATH}` };
 const inProject = { cwd: dir, env };
 
-const typed = `import { createClient, type Event, keysFromResolver, LedgerTrustError, verifyEvents } from 'ledger-trust/client';
-
-export async function read(ledgerId: string): Promise<readonly Event[]> {
-  await using client = createClient({ baseUrl: 'http://127.0.0.1:1', apiKey: 'k' });
-  const events: Event[] = [];
-  for await (const event of client.ledgerEvents(ledgerId)) events.push(event);
-  const { verdict } = await verifyEvents(events, { keys: keysFromResolver(client), kind: 'ledger' });
-  if (verdict === 'invalid') throw new LedgerTrustError('integrity_failed', 'not what was written');
-  // @ts-expect-error a misspelt field is found by the compiler
-  await client.getLedger({ ledgrId: ledgerId });
-  // @ts-expect-error a number is no text
-  const seq: string | undefined = events[0]?.seq;
-  return seq === undefined ? [] : events;
-}
-`;
+const typed = typedProgram('ledger-trust/client', 'await using');
 const plain = `import { createClient, LedgerTrustError } from 'ledger-trust/client';
 const client = createClient({ baseUrl: 'http://127.0.0.1:1', attemptsMax: 1 });
 const error = await client.getHealth().catch((thrown) => thrown);

@@ -90,17 +90,8 @@ test.each<[string, ProcessEnvironment, ...string[]]>([
     'LOG_KEY_FILE',
     'TLS_TERMINATED',
   ],
-  ['a certificate that is not there', { TLS_CERT_FILE: '/no/cert.pem', TLS_KEY_FILE: '/no/key.pem' }, 'TLS_CERT_FILE'],
-  ['a certificate that is none', { TLS_CERT_FILE: secretsFile, TLS_KEY_FILE: secretsFile }, 'TLS'],
-  ['an authority key that is not there', { AUTHORITY_KEY_FILE: '/no/key.pem' }, 'AUTHORITY_KEY_FILE'],
   ['an authority key of another kind', { AUTHORITY_KEY_FILE: file('x.pem', pem('x25519')) }, 'AUTHORITY_KEY_FILE'],
-  [
-    'a secrets key of the wrong length',
-    { SECRETS_KEY_FILE: file('short.key', randomBytes(16).toString('base64')) },
-    'SECRETS_KEY_FILE',
-  ],
   ['a data directory that cannot be made', { DATA_DIR: '/sys/kernel/data' }, '/sys/kernel/data'],
-  ['a log key that is not there', { LOG_KEY_FILE: '/no/key.pem' }, 'LOG_KEY_FILE'],
   [
     'the key of the authority as the log key',
     { AUTHORITY_KEY_FILE: authorityFile, LOG_KEY_FILE: authorityFile },

@@ -19,6 +19,7 @@ import {
   newDevice,
   newMaster,
   newOrder,
+  newParty,
   type Order,
   otherOrder,
 } from '../support/parties.ts';
@@ -27,6 +28,7 @@ import { newKeyFile, productionSettings } from '../support/production-settings.t
 import { runHere } from '../support/program-here.ts';
 import { type RunningTestNode, runNode, suiteDir } from '../support/running-node.ts';
 import { expectPassed, storyWithoutWebhook } from '../support/sandbox-story.ts';
+import { receiveWebhooks } from '../support/webhook-receiver.ts';
 
 const CLI = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url));
 const root = suiteDir();
@@ -112,6 +114,16 @@ describe('production mode', () => {
       expect((await fetch(node.base + path)).headers.get('strict-transport-security')).toBe('max-age=31536000');
     await using trial = await runNode({ env: { TLS_TERMINATED: '1' } });
     expect((await fetch(`${trial.base}/health`)).headers.get('strict-transport-security')).toBeNull();
+  });
+
+  test('accepts webhooks with https targets at public addresses only', async () => {
+    await using receiver = await receiveWebhooks();
+    const by = await newParty(node.base);
+    const [loopback, mapped] = ['https://0x7f000001/', 'https://[::ffff:127.0.0.1]/'];
+    for (const url of [receiver.url, 'https://127.0.0.1/', loopback, 'https://localhost/', mapped])
+      expectRefused(await rest(node.base, 'POST', '/v1/webhooks', by, { url }), 400, 'invalid_argument');
+    await done(node.base, 'POST', '/v1/webhooks', by, { url: 'https://hooks.example/ledger' });
+    expect(receiver.connections()).toBe(0);
   });
 
   test('skips the webhook of the sandbox run and says so', async () => {

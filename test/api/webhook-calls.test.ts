@@ -237,30 +237,3 @@ test('a node with SUBSCRIPTIONS_MAX subscriptions refuses another one until one 
   await done(small.base, 'DELETE', `/v1/webhooks/${made.text('id')}`, first);
   expect((await create(second)).status).toBe(200);
 });
-
-test('production mode accepts https targets at public addresses only', async () => {
-  await using production = await runNode({
-    env: {
-      SVC_MODE: 'production',
-      TLS_TERMINATED: '1',
-      AUTHORITY_KEY_FILE: `${node.dataDir}/authority.pem`,
-      SECRETS_KEY_FILE: `${node.dataDir}/secrets.key`,
-      LOG_ORIGIN: 'ledger.example/v1',
-      LOG_KEY_FILE: `${node.dataDir}/log.pem`,
-    },
-  });
-  const by = await newParty(production.base);
-  for (const url of [
-    receiver.url,
-    'https://127.0.0.1/',
-    'https://0x7f000001/',
-    'https://localhost/',
-    'https://[::ffff:127.0.0.1]/',
-  ]) {
-    const answer = await rest(production.base, 'POST', '/v1/webhooks', by, { url });
-    expectRefused(answer, 400, 'invalid_argument');
-  }
-  const body = { url: 'https://hooks.example/ledger' };
-  await done(production.base, 'POST', '/v1/webhooks', by, body);
-  expect(receiver.connections()).toBe(0);
-});

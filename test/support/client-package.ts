@@ -25,3 +25,26 @@ export function exampleOf(name: string, base: string): string {
   if (code === undefined) throw new Error(`The README of the client has no example ${name}`);
   return code.replaceAll('http://localhost:8080', base);
 }
+
+/**
+ * A program whose types are checked: what a user of the package called `name` writes. `declaration` is that of the
+ * client.
+ */
+export const typedProgram = (
+  name: string,
+  declaration: 'const' | 'await using',
+) => `import { createClient, type Event, keysFromResolver, LedgerTrustError, verifyEvents } from '${name}';
+
+export async function read(ledgerId: string): Promise<readonly Event[]> {
+  ${declaration} client = createClient({ baseUrl: 'http://127.0.0.1:1', apiKey: 'k' });
+  const events: Event[] = [];
+  for await (const event of client.ledgerEvents(ledgerId)) events.push(event);
+  const { verdict } = await verifyEvents(events, { keys: keysFromResolver(client), kind: 'ledger' });
+  if (verdict === 'invalid') throw new LedgerTrustError('integrity_failed', 'not what was written');
+  // @ts-expect-error a misspelt field is found by the compiler
+  await client.getLedger({ ledgrId: ledgerId });
+  // @ts-expect-error a number is no text
+  const seq: string | undefined = events[0]?.seq;
+  return seq === undefined ? [] : events;
+}
+`;

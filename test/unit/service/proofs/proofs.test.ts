@@ -90,13 +90,6 @@ describe('a delegate of one master', () => {
         );
   });
 
-  test('is refused the id of an event that it reads with each size but that of the own place', async () => {
-    for (const size of [1, own.seq, own.seq + 2, head, head + 1].filter((one) => one !== own.seq + 1))
-      expect(await codeOf(methods.proofs.ledgerInclusion(delegate, { eventId: own.id, size: BigInt(size) }))).toBe(
-        'permission_denied',
-      );
-  });
-
   test('gets the proof at the own place of the events of its master and of the ledger itself', async () => {
     const readable = events.filter(({ master }) => master === null || master.id === masterId);
     expect(readable.length).toBe(ofMaster.length + 2);
