@@ -23,7 +23,7 @@ interface Deaf {
 }
 
 /** A connection whose client takes none of an answer of 64 MiB. `farewell`: what it sends after its call. */
-async function deaf(isSecure: boolean, farewell = Buffer.alloc(0)): Promise<Deaf> {
+async function deaf(isSecure: boolean, farewell: Uint8Array = Buffer.alloc(0)): Promise<Deaf> {
   const server = isSecure ? createSecureServer(keys) : createServer();
   endSockets(server);
   server.on('stream', async (stream) => {
