@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
+import { connect as connectTls } from 'node:tls';
 import { create, toBinary } from '@bufbuild/protobuf';
 import { expect, onTestFinished, test } from 'vitest';
 import { MasterService } from '../../../../src/gen/svc/v1/masters_pb.ts';
@@ -19,6 +20,7 @@ import { callGrpc, grpcClient } from '../../../support/grpc-client.ts';
 import { watchHost } from '../../../support/host-watch.ts';
 import { bearer, type ListeningNode, masterId, startListeningNode } from '../../../support/listening-node.ts';
 import { openSocket, openTextSocket } from '../../../support/raw-http.ts';
+import { newTlsKeys } from '../../../support/tls-keys.ts';
 
 const callMs = 1_500;
 
@@ -102,4 +104,32 @@ test('a client that reads slowly gets the whole answer of a port that closes', a
   expect(received).toBeGreaterThan(bytes);
   // Nothing waits any more once the client has it all.
   expect(performance.now() - fromMs).toBeLessThan(host.bound(3_000));
+});
+
+/** The types of the whole frames in `bytes`. */
+function frameTypes(bytes: Buffer): number[] {
+  const types: number[] = [];
+  for (let at = 0; at + 9 <= bytes.length; at += 9 + bytes.readUIntBE(at, 3)) types.push(bytes.readUInt8(at + 3));
+  return types;
+}
+
+test('a connection whose TLS handshake is under way when the port closes is asked to end (GOAWAY)', async () => {
+  const node = await startListeningNode({ handlers: {}, tls: newTlsKeys() });
+  onTestFinished(() => node[Symbol.asyncDispose]());
+  const socket = openSocket(node.grpc.port);
+  onTestFinished(() => void socket.destroy());
+  await once(socket, 'connect');
+  // The port has accepted it.
+  await delay(100);
+  const closed = node.grpc.close(limits.stopGraceMs);
+  await delay(100);
+  const secure = connectTls({ socket, rejectUnauthorized: false, ALPNProtocols: ['h2'] }).on('error', () => {});
+  let received = Buffer.alloc(0);
+  secure.on('data', (part) => {
+    received = Buffer.concat([received, part]);
+  });
+  secure.write(Buffer.concat([preface, settings()]));
+  await expect.poll(() => frameTypes(received)).toContain(frameType.goaway);
+  secure.destroy();
+  await closed;
 });
