@@ -24,8 +24,8 @@ const FILE_MAX_BYTES = FILE_MAX_MIB * 1024 * 1024;
  * each log. The file has at most 64 MiB. It is replaced as a whole, and readable by its owner alone. Node only. Clients
  * of one process may share an object. Let one process at a time use the file: of two updates at once one can be lost.
  *
- * Methods reject with LedgerTrustError `invalid_answer` for a file that holds something else or more, and with the error
- * of the file system.
+ * Methods reject with LedgerTrustError `invalid_answer` for a file that holds something else or more, and with the
+ * error of the file system.
  */
 export class Watermarks implements WatermarkStore {
   readonly logKeys: readonly string[];
