@@ -29,6 +29,7 @@ await describeOnCassandra('a cluster of three whose stores are tampered with', (
   let store: DamagedStore;
   /** Ids of records that were damaged one by one. */
   const damagedRecords: string[] = [];
+  const ledgersOfDamagedActors: string[] = [];
   const damageRecord = async (kind: string, id: string) => {
     const cql = "UPDATE record SET value = '{}' WHERE kind = ? AND id = ?";
     await withClient(attacked.cluster.settings, (client) => client.execute(cql, [kind, id], { prepare: true }));
@@ -100,6 +101,29 @@ await describeOnCassandra('a cluster of three whose stores are tampered with', (
       expect((await rest(baseUrl, 'GET', `/v1/resolve/${party.svcId}`)).code).toBe('internal');
   }, 60_000);
 
+  test('events of a signer whose record is damaged are read at each node, with the damage in integrity', async () => {
+    const { cluster } = attacked;
+    const { baseUrl } = cluster.nodeAt(0);
+    const order = await withRetries(() => newOrder(baseUrl));
+    const master = await withRetries(() => newMaster(order));
+    expect((await append(master, order.supplier, 'NOTED', {})).status).toBe(200);
+    await damageRecord('actor', order.supplier.actorId);
+    ledgersOfDamagedActors.push(order.ledgerId);
+    const path = `/v1/ledgers/${order.ledgerId}/events?verify=signatures`;
+    const details: string[] = [];
+    for (const node of cluster.nodes) {
+      const page = await rest(node.baseUrl, 'GET', path, order.buyer);
+      expect([page.status, page.rows('events').length]).toEqual([200, 4]);
+      const { issues } = page.body.integrity as { issues: { type: string; detail: string }[] };
+      for (const { type, detail } of issues) {
+        expect(type).toBe('invalid_actor_sig');
+        details.push(detail);
+      }
+    }
+    // The node that took the calls, and the owner of the ledger, may still have the actor as it was.
+    expect(new Set(details)).toEqual(new Set(['the stored record of the actor that signed is damaged']));
+  }, 30_000);
+
   test('an append to a damaged log is unavailable with the seq of the damage at each node, and counted', async () => {
     const { cluster } = attacked;
     const damagedLedgers = async () => {
@@ -166,8 +190,8 @@ await describeOnCassandra('a cluster of three whose stores are tampered with', (
     const forged = naming([store.forged.ledgerId]).map(({ type }) => type);
     expect(forged).toEqual(expect.arrayContaining(['not_permitted', 'closed', 'dated_ahead']));
     for (const id of damagedRecords) expect(naming([id]).map(({ type }) => type)).toContain('damaged_row');
-    expect(damagedRecords).toHaveLength(3);
-    const all = [...store.scenes.flatMap(idsOf), store.forged.ledgerId, ...damagedRecords];
+    expect(damagedRecords).toHaveLength(4);
+    const all = [...store.scenes.flatMap(idsOf), store.forged.ledgerId, ...damagedRecords, ...ledgersOfDamagedActors];
     expect(findings.filter((one) => !naming(all).includes(one))).toEqual([]);
   }, 60_000);
 
