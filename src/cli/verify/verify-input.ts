@@ -193,7 +193,8 @@ async function readExport(source: Source, header: ExportHeader): Promise<VerifyI
   }
   const events = async function* (): AsyncIterable<Event> {
     for await (const { place, kind, value } of exportLines(source)) {
-      if (kind === 'event') yield contentOf(place, 'event', () => eventFromJson(toValue(value)));
+      // Parsed again, because texts in `value` may be slices of the line and keep all of it in memory.
+      if (kind === 'event') yield contentOf(place, 'event', () => eventFromJson(JSON.parse(value.canonical)));
     }
   };
   const kind = end.kind ?? 'segment';
