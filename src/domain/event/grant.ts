@@ -62,6 +62,19 @@ export function holdsAt(grant: Pick<Grant, 'expiresAt'>, at: string): boolean {
   return grant.expiresAt === null || at < grant.expiresAt;
 }
 
+/** Whether fewer than `delegatesMax` other delegates of an object hold a grant at that time. `grants`: by delegate. */
+export function hasRoomFor(
+  delegateActorId: string,
+  grants: ReadonlyMap<string, Pick<Grant, 'delegateActorId' | 'expiresAt'>>,
+  at: string,
+): boolean {
+  if (grants.size < delegatesMax) return true;
+  let others = 0;
+  for (const held of grants.values())
+    if (held.delegateActorId !== delegateActorId && holdsAt(held, at)) others += 1;
+  return others < delegatesMax;
+}
+
 interface GrantedPayload {
   readonly link_id: string;
   readonly delegate_actor_id: string;

@@ -1,7 +1,7 @@
 import { LedgerError, notFound } from '../errors.ts';
 import type { ActorType, CommandKey } from '../event/event.ts';
 import type { LedgerFacts } from '../event/facts.ts';
-import { delegatesMax, type FoldedGrant, type GrantScope, holdsAt } from '../event/grant.ts';
+import { delegatesMax, type FoldedGrant, type GrantScope, hasRoomFor } from '../event/grant.ts';
 import {
   genesisPayload,
   grantedPayload,
@@ -107,8 +107,7 @@ function grant(ledger: LedgerState, master: MasterState | null, command: GrantAc
     throw new LedgerError('invalid_argument', 'Field expires_at must be a time to come.', { field: 'expires_at' });
   }
   const old = grants.get(command.delegateActorId);
-  const others = [...grants.values()].filter((held) => held !== old && holdsAt(held, at));
-  if (others.length >= delegatesMax) {
+  if (!hasRoomFor(command.delegateActorId, grants, at)) {
     throw new LedgerError('invalid_argument', `At most ${delegatesMax} delegates at a time: revoke one first.`, {
       limit: delegatesMax,
     });

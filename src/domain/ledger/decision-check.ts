@@ -1,6 +1,8 @@
 import type { LedgerEvent } from '../event/event.ts';
 import { type LedgerFacts, noFacts } from '../event/facts.ts';
+import { foldedGrant, hasRoomFor } from '../event/grant.ts';
 import { isMembers, type Members } from '../event/row.ts';
+import { delegationOfType } from '../event/service-events.ts';
 import { sha256Hex } from '../keys/hash.ts';
 import type { Command } from './command.ts';
 import { type Draft, decide } from './decide.ts';
@@ -29,8 +31,8 @@ interface KnownMaster {
  * checked: closes, dates, and the grants of masters that are complete from their first event on. The form of fields,
  * hashes, signatures, and that each event continues the ones before it are checked elsewhere.
  *
- * An event that was not permitted, or came after a close, changes nothing. So an event that builds on it is a finding
- * too.
+ * An event that was not permitted, or came after a close, changes nothing, and nor does a grant to one delegate more
+ * than there may be. So an event that builds on it is a finding too.
  */
 export class DecisionCheck {
   readonly #latest: (() => string) | null;
@@ -137,23 +139,38 @@ export class DecisionCheck {
   #partFaults(event: LedgerEvent, payload: Members, command: Command): DecisionFault[] {
     if (command.kind === 'open_ledger') return [];
     const known = this.#masterOf(event);
+    // The state before a gap of the master decides nothing behind it.
+    const isWhole = known?.isWhole === true && (event.master?.seq ?? 0) <= known.state.masterSeq + 1;
     const unseen = command.kind === 'create_master' || event.master === null ? null : unknownMaster(event);
     const ledger = { ...this.#ledger, facts: factsOfParty(this.#ledger.facts, event) };
     let drafts: readonly Draft[] = [];
     const refused = refusal(event, () => {
       drafts = decide(ledger, known?.state ?? unseen, command, event.createdAt);
     });
-    if (known?.isWhole !== true) return refused.filter(({ type }) => type === 'closed');
+    if (!isWhole) return refused.filter(({ type }) => type === 'closed');
     const [draft] = drafts;
     const isDelegation = command.kind === 'grant' || command.kind === 'revoke';
     return draft === undefined || !isDelegation ? refused : differences(event, payload, draft);
   }
 
-  /** Moves on to the event. It takes effect if it was permitted and can be read. */
+  /**
+   * Whether an event is no grant, or its delegate is not one more than there may be. A forger may grant without end,
+   * and each grant costs a copy of those before.
+   */
+  #hasRoom(event: LedgerEvent): boolean {
+    const delegation = delegationOfType(event.eventType);
+    if (delegation?.isGrant !== true) return true;
+    const { ledgerGrants, organizationGrants } = this.#ledger;
+    const masterGrants = this.#masterOf(event)?.state.grants ?? new Map();
+    const grants = { ledger: ledgerGrants, organization: organizationGrants, master: masterGrants }[delegation.scope];
+    return readable(() => hasRoomFor(foldedGrant(event).delegateActorId, grants, event.createdAt), false);
+  }
+
+  /** Moves on to the event. It takes effect if it was permitted, can be read, and is no grant too many. */
   #fold(event: LedgerEvent, decided: readonly DecisionFault[]): void {
     const { seq, hash, createdAt } = event;
     if (event.eventType !== 'GENESIS') this.#opening = [];
-    const takesEffect = decided.every(({ type }) => type === 'contradiction');
+    const takesEffect = decided.every(({ type }) => type === 'contradiction') && this.#hasRoom(event);
     const ledger = this.#ledger;
     const latest = createdAt > ledger.createdAt ? createdAt : ledger.createdAt;
     this.#ledger = {

@@ -30,6 +30,11 @@ def delegation(e):
 def holds(grant, at):
     return "expires_at" not in grant or time_of(str(grant["expires_at"])) > time_of(at)
 
+def is_room(grants, delegate, at):
+    """Whether fewer than 1,000 other delegates of the object hold a grant."""
+    return len(grants) < DELEGATES_MAX or sum(
+        holds(grant, at) for one, grant in grants.items() if one != delegate) < DELEGATES_MAX
+
 def forget(grants, at):
     """Of the grants of an object, by delegate, at most 1,000 are kept: those that ran out first are forgotten."""
     if len(grants) <= DELEGATES_MAX:
@@ -142,7 +147,7 @@ class Rules:
             return []
         if self.is_closed(e):
             return ["closed"]
-        is_other = master and master["is_whole"] and (
+        is_other = master and master["is_whole"] and (e["master_seq"] or 0) <= master["seq"] + 1 and (
             e["event_type"] == "TRACELEDGER_MASTER_CREATED" or change and not self.is_delegation(e, name, change))
         return ["contradiction"] * bool(is_other)
 
@@ -278,9 +283,7 @@ class Rules:
         if change == "REVOKED":
             return old == p["link_id"] and p == {name: object_id, "revoked_at": at, "link_id": old,
                                                  "delegate_actor_id": p["delegate_actor_id"]}
-        is_room = len(grants) < DELEGATES_MAX or sum(
-            holds(one, at) and one.get("link_id") != old for one in grants.values()) < DELEGATES_MAX
-        return p.get("replaces_link_id") == old and holds(p, at) and is_room
+        return p.get("replaces_link_id") == old and holds(p, at) and is_room(grants, p["delegate_actor_id"], at)
 
     def grants_of(self, e, name):
         return self.masters[e["master_id"]]["grants"] if name == "traceledger_master_id" else self.grants[name]
@@ -299,9 +302,10 @@ class Rules:
         elif kind == "MASTER_CLOSED":
             self.masters[master_id]["closed"] = True
         elif change == "GRANTED":
-            grants = self.grants_of(e, name)
-            grants[str(p.get("delegate_actor_id"))] = p
-            forget(grants, e["created_at"])
+            grants, delegate = self.grants_of(e, name), str(p.get("delegate_actor_id"))
+            if is_room(grants, delegate, e["created_at"]):
+                grants[delegate] = p
+                forget(grants, e["created_at"])
         elif change == "REVOKED":
             self.grants_of(e, name).pop(str(p.get("delegate_actor_id")), None)
 

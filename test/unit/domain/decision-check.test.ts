@@ -141,6 +141,11 @@ describe('an honest history has no finding', () => {
     chain.run(append({ actorId: delegate }), later(500));
     expect(checkDecisions(chain.events)).toEqual([]);
   });
+
+  test('in which the end of a grant is missing before a new grant', () => {
+    const { events } = chainOf(...opened, grant(), revoke(), grant({ linkId: uuid(0xcd) }));
+    expect(checkDecisions(events.filter(({ eventType }) => eventType !== 'MASTER_DELEGATION_REVOKED'))).toEqual([]);
+  });
 });
 
 describe('an event that the service does not write is found', () => {
