@@ -193,7 +193,11 @@ const forgotten: readonly Case[] = [
 /** The state before a gap decides nothing behind it. */
 const gaps: readonly Case[] = [
   ofEvents('a grant behind the end of another', regranted),
-  ofEvents('a grant behind a missing end of another', regranted.filter(({ seq }) => seq !== 7), 'segment'),
+  ofEvents(
+    'a grant behind a missing end of another',
+    regranted.filter(({ seq }) => seq !== 7),
+    'segment',
+  ),
   ofEvents('a grant beside another', resealed(relinked(regranted.filter(({ seq }) => seq !== 7)), 7)),
 ];
 

@@ -4,11 +4,12 @@ import type {
   IncompleteType,
   Verification,
 } from '../../client/verify/verification.ts';
+import { ISSUES_MAX } from '../../client/verify/verifying.ts';
 import { counted } from '../terminal/counted.ts';
 import { shownJson, shownText } from '../terminal/shown-text.ts';
 import type { Terminal } from '../terminal/terminal.ts';
 
-/** How many issues the text shows. `--json` shows all. */
+/** How many issues the text shows. `--json` shows all that were kept. */
 const ISSUES_SHOWN_MAX = 20;
 
 /** What each reason leaves open. The text follows "not verified:" in the first line. */
@@ -34,6 +35,7 @@ export interface KeyOrigin {
   readonly phase: string | null;
 }
 
+const keptOnly = `, which shows the first ${ISSUES_MAX}`;
 const DEVELOPMENT_PHASE = '1';
 const colors = { valid: 'green', incomplete: 'yellow', invalid: 'red' } as const;
 
@@ -53,8 +55,9 @@ export function reportText(result: Verification, origin: KeyOrigin, colored: Ter
   for (const issue of result.issues.slice(0, ISSUES_SHOWN_MAX)) {
     lines.push(`  ✗ ${issue.type}  event ${issue.eventId}: ${issue.detail}`);
   }
-  const more = result.issues.length - ISSUES_SHOWN_MAX;
-  if (more > 0) lines.push(`  ✗ and ${more} more: see --json`);
+  const more = result.issueCount - ISSUES_SHOWN_MAX;
+  if (more > 0)
+    lines.push(`  ✗ and ${more} more: see --json${result.issueCount > result.issues.length ? keptOnly : ''}`);
   for (const reason of result.incomplete) {
     lines.push(`  ? ${reason.type}  ${places(reason)}${reason.detail}`);
   }
@@ -108,7 +111,7 @@ function places({ type, count }: IncompleteReason): string {
 /** The first line behind the verdict: what was verified, then what was not. */
 function headline(result: Verification): string {
   if (result.verdict === 'invalid') {
-    return counted(result.issues.length, 'problem');
+    return counted(result.issueCount, 'problem');
   }
   const verified = verifiedParts(result).join(', ');
   if (result.verdict === 'valid') return `everything was recomputed and verified: ${verified}`;
@@ -144,6 +147,7 @@ export function reportJson(result: Verification, origin: KeyOrigin): string {
       actor_signatures: checked.actorSignatures,
       authority_seals: checked.authoritySeals,
     },
+    issue_count: result.issueCount,
     issues: result.issues.map(({ eventId, type, detail }) => ({ event_id: eventId, type, detail })),
     incomplete: result.incomplete.map(({ type, detail, eventId, count }) => ({
       type,

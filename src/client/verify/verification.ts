@@ -74,7 +74,10 @@ export interface Verification {
    */
   readonly verdict: 'valid' | 'invalid' | 'incomplete';
   readonly verified: boolean;
+  /** Of the events the first 10,000, and what is wrong with the list as a whole. */
   readonly issues: readonly VerificationIssue[];
+  /** Includes the issues that were not kept. */
+  readonly issueCount: number;
   readonly incomplete: readonly IncompleteReason[];
   /**
    * The number of events, and how many hashes, signatures and seals were recomputed or verified and found good. A seal

@@ -1,4 +1,5 @@
 import { closedByType, delegationOfType } from '../../domain/event/service-events.ts';
+import { shownName } from '../../domain/event/shown-name.ts';
 import { canonicalJson } from '../../domain/json/canonical.ts';
 import { SERVICE_EVENT_TYPES } from '../../domain/values/fields.ts';
 import type { Event } from '../event.ts';
@@ -84,17 +85,12 @@ function placeFaults(event: Event): string[] {
   return faults;
 }
 
-/** A forger may write millions of members, and names of megabytes. */
+/** A forger may write millions of members. */
 const namedMax = 20;
-const nameCharsMax = 100;
-
-function shown(name: string): string {
-  return name.length > nameCharsMax ? `${name.slice(0, nameCharsMax)}…` : name;
-}
 
 /** Says `isWrong` of each of these members, and `areWrong` of those beyond namedMax together. */
 function memberFaults(names: readonly string[], isWrong: string, areWrong: string): string[] {
-  const faults = names.slice(0, namedMax).map((name) => `payload.${shown(name)} ${isWrong}`);
+  const faults = names.slice(0, namedMax).map((name) => `payload.${shownName(name)} ${isWrong}`);
   const further = names.length - namedMax;
   return further > 0 ? [...faults, `${further} further members of the payload ${areWrong}`] : faults;
 }

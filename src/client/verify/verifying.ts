@@ -1,5 +1,6 @@
 import { contentHash, contentJson, eventHash } from '../../domain/event/content.ts';
 import { missingEvents } from '../../domain/event/integrity.ts';
+import { shownName } from '../../domain/event/shown-name.ts';
 import { areTextsTooLong } from '../../domain/event/text-size.ts';
 import { DecisionCheck } from '../../domain/ledger/decision-check.ts';
 import { isoTime } from '../../domain/values/time.ts';
@@ -24,6 +25,9 @@ export type { TrustedKeys, VerifyOptions } from './verify-options.ts';
 /** Milliseconds by which the verifier's clock may be behind the service's clock. */
 export const CLOCK_BEHIND_MAX_MS = 3_600_000;
 
+/** Issues of events that are kept. Further ones are only counted: a forged list may have millions. */
+export const ISSUES_MAX = 10_000;
+
 /**
  * Verifies events without trusting their source (docs/verifying.md). It rebuilds contents from the fields shown,
  * recomputes hashes and chains, checks signatures and seals, and decides each event again from the events before it.
@@ -34,9 +38,14 @@ export async function verifyEvents(
   options: VerifyOptions,
 ): Promise<Verification> {
   const verifier = new EventVerifier(options);
-  const issues: VerificationIssue[] = [];
-  for await (const event of events) for (const issue of (await verifier.take(event)).issues) issues.push(issue);
-  return verifier.verification(issues);
+  const kept: VerificationIssue[] = [];
+  let count = 0;
+  for await (const event of events) {
+    const { issues } = await verifier.take(event);
+    count += issues.length;
+    for (const issue of issues) if (kept.length < ISSUES_MAX) kept.push(issue);
+  }
+  return verifier.verification(kept, count);
 }
 
 /** What was recomputed or verified of one event, and found good. */
@@ -165,8 +174,8 @@ export class EventVerifier {
     this.#advance(event, master);
   }
 
-  /** The result so far. `found`: the issues of all events that were taken. */
-  verification(found: readonly VerificationIssue[]): Verification {
+  /** The result so far. `found`: the issues of the events that were taken, as far as they were kept, of `count`. */
+  verification(found: readonly VerificationIssue[], count = found.length): Verification {
     const issues = [...found];
     const last = this.#previous;
     for (const hash of this.#wanted) {
@@ -189,6 +198,7 @@ export class EventVerifier {
       verdict,
       verified: verdict === 'valid',
       issues,
+      issueCount: count + issues.length - found.length,
       incomplete,
       checked: { ...this.#checked },
       ledgerId: this.#ledgerId,
@@ -200,7 +210,8 @@ export class EventVerifier {
   }
 
   #issue(event: Event, type: VerificationIssueType, detail: string): void {
-    this.#issues.push({ eventId: event.id, type, detail });
+    // The id of a malformed event may be any text.
+    this.#issues.push({ eventId: shownName(event.id), type, detail });
   }
 
   #unchecked(event: Event, type: IncompleteType, detail: string): void {

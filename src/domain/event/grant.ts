@@ -70,8 +70,7 @@ export function hasRoomFor(
 ): boolean {
   if (grants.size < delegatesMax) return true;
   let others = 0;
-  for (const held of grants.values())
-    if (held.delegateActorId !== delegateActorId && holdsAt(held, at)) others += 1;
+  for (const held of grants.values()) if (held.delegateActorId !== delegateActorId && holdsAt(held, at)) others += 1;
   return others < delegatesMax;
 }
 

@@ -3,6 +3,7 @@ import type { LedgerEvent } from '../event/event.ts';
 import type { LedgerFacts } from '../event/facts.ts';
 import type { Members } from '../event/row.ts';
 import { injectedFields } from '../event/service-events.ts';
+import { shownName } from '../event/shown-name.ts';
 import type { Draft } from './decide.ts';
 import type { MasterState } from './master-state.ts';
 
@@ -74,7 +75,7 @@ export function differences(event: LedgerEvent, payload: Members, draft: Draft):
 
 function differingMember(payload: Members, expected: Members): string {
   const name = Object.keys({ ...expected, ...payload }).find((key) => !sameMember(payload, expected, key));
-  return name === undefined ? 'the form of the payload' : `payload.${name}`;
+  return name === undefined ? 'the form of the payload' : `payload.${shownName(name)}`;
 }
 
 function sameMember(left: Members, right: Members, name: string): boolean {

@@ -2,6 +2,7 @@ import type { LedgerType } from '../event/event.ts';
 import { accessRole, type GrantScope } from '../event/grant.ts';
 import { isMembers, type Members } from '../event/row.ts';
 import { grantAdditions, grantObject } from '../event/service-events.ts';
+import { shownName } from '../event/shown-name.ts';
 import { isLabel } from '../values/fields.ts';
 import { parseRfc3339 } from '../values/time.ts';
 import { isUuid } from '../values/uuid-form.ts';
@@ -82,7 +83,7 @@ function formFault(fields: Members, required: Forms, optional: Forms): string | 
   if (missing !== undefined) return `payload.${missing} is missing`;
   for (const [name, value] of Object.entries(fields)) {
     const form = forms.get(name);
-    if (form === undefined) return `payload.${name} is not what the service writes here`;
+    if (form === undefined) return `payload.${shownName(name)} is not what the service writes here`;
     if (!form.test(value)) return `payload.${name} must be ${form.what}`;
   }
   return null;

@@ -21,6 +21,7 @@ describe('a whole ledger', () => {
       verdict: 'valid',
       verified: true,
       issues: [],
+      issueCount: 0,
       incomplete: [],
       // Six events that the actor signed, and its request to close the ledger.
       checked: { events: 9, contentHashes: 9, chainHashes: 9, actorSignatures: 7, authoritySeals: 3 },

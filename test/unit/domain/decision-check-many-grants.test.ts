@@ -55,15 +55,18 @@ describe('a grant to one delegate more than there may be', () => {
     ]);
   });
 
-  test.each(scopes)('of scope %s is right where another grant was revoked, also if the revocation is missing', (scope) => {
-    const chain = full(scope);
-    chain.run(revoke({ scope, delegateActorId: delegateOf(7) }));
-    chain.run(numbered(scope, delegatesMax));
-    chain.run(append({ actorId: delegateOf(delegatesMax) }));
-    expect(checkDecisions(chain.events)).toEqual([]);
-    for (const gap of [1, chain.events.length - 3])
-      expect(checkDecisions(chain.events.filter(({ seq }) => seq !== gap))).toEqual([]);
-  });
+  test.each(scopes)(
+    'of scope %s is right where another grant was revoked, also if the revocation is missing',
+    (scope) => {
+      const chain = full(scope);
+      chain.run(revoke({ scope, delegateActorId: delegateOf(7) }));
+      chain.run(numbered(scope, delegatesMax));
+      chain.run(append({ actorId: delegateOf(delegatesMax) }));
+      expect(checkDecisions(chain.events)).toEqual([]);
+      for (const gap of [1, chain.events.length - 3])
+        expect(checkDecisions(chain.events.filter(({ seq }) => seq !== gap))).toEqual([]);
+    },
+  );
 });
 
 test.each(scopes)('twenty thousand forged grants of scope %s are decided within seconds', (scope) => {

@@ -193,6 +193,16 @@ describe('an event that the service does not write is found', () => {
     expect(typesOf(withLast(chain.events.slice(0, 2), { actorId: stranger }))).toEqual([[1, 'not_permitted']]);
   });
 
+  test('the names of members are cut in what is found', () => {
+    const long = { ['x'.repeat(1_000_000)]: 0 };
+    for (const commands of [[openLedger()], granted, [...opened, closeMaster()]]) {
+      const chain = chainOf(...commands).events;
+      const found = checkDecisions(withPayload(commands.length === 1 ? chain.slice(0, 1) : chain, long));
+      expect(found.map(({ type }) => type)).toEqual(['contradiction']);
+      expect(found[0]?.detail).toBe(`payload.${'x'.repeat(100)}… is not what the service writes here`);
+    }
+  });
+
   test('payloads without the form of their type never throw', () => {
     const whole = chainOf(...opened, append(), grant(), revoke(), closeMaster(), closeLedger()).events;
     for (const payload of ['{', '[]', 'null', '7', '{}', '{"permissions":null}', `${'['.repeat(50_000)}`]) {
