@@ -1,4 +1,5 @@
-import { isEndorsed } from '../../domain/log/endorsement.ts';
+import { decodeBase64 } from '../../domain/keys/base64.ts';
+import { endorsementCheck, PUBLIC_KEY_BYTES } from '../../domain/log/endorsement.ts';
 import { logKey } from '../../domain/log/log-key.ts';
 import { isServiceName } from '../../domain/log/origin.ts';
 import { ProofRefused } from '../../domain/log/proof-refused.ts';
@@ -91,15 +92,16 @@ export function originChanged(kept: string, found: string): ProofRefused {
 /** The published keys that one of the authority's keys has endorsed; all where there is no key of the authority. */
 function acceptable(anchor: LogTrustAnchor, authorityKeys: readonly string[]): string[] {
   const { origin: serviceName, keys } = logOf(anchor);
+  const checks = authorityKeys.map(endorsementCheck);
+  const isEndorsed = ({ publicKey, endorsement }: (typeof keys)[number]) => {
+    const bytes = decodeBase64(publicKey, PUBLIC_KEY_BYTES);
+    if (bytes === null || endorsement === null) return false;
+    return checks.some((check) => check({ serviceName, publicKey: bytes }, endorsement.sig));
+  };
   return keys
-    .filter(({ publicKey, endorsement }) => {
-      const key = logKey(publicKey);
-      if (key === null) return false;
-      if (authorityKeys.length === 0) return true;
-      const endorsed = { serviceName, publicKey: key.publicKey };
-      return endorsement !== null && authorityKeys.some((one) => isEndorsed(endorsed, endorsement.sig, one));
-    })
-    .map(({ publicKey }) => publicKey);
+    .filter((key) => checks.length === 0 || isEndorsed(key))
+    .map(({ publicKey }) => publicKey)
+    .filter((publicKey) => logKey(publicKey) !== null);
 }
 
 function logOf({ log }: LogTrustAnchor): Answer<LogAnchor> {

@@ -9,7 +9,7 @@ import {
 } from '../../domain/keys/signature.ts';
 import { parseRfc3339 } from '../../domain/values/time.ts';
 import type { Event, ReadEvent } from '../event.ts';
-import type { ActorDocumentKey, AuthorityKeys, KeySource } from './key-source.ts';
+import type { ActorDocument, ActorDocumentKey, AuthorityKeys, KeySource } from './key-source.ts';
 import { authorityTypes } from './verify-payload.ts';
 
 /** The result of checking one signature or seal, or that an actor need not have signed. */
@@ -54,6 +54,22 @@ export function createSignatureCheck(keys: KeySource, authorityKeys: AuthorityKe
       verifiers.set(publicKey, verifier);
     }
     return verifier;
+  };
+
+  const firstKeyTimes = new WeakMap<ActorDocument, number>();
+  /** When the first key of the actor became valid. Infinity: it has none with a date. */
+  const firstKeyAt = (document: ActorDocument): number => {
+    let first = firstKeyTimes.get(document);
+    if (first === undefined) {
+      first = Number.POSITIVE_INFINITY;
+      for (const { validFrom } of document.keys) {
+        const time = timeOf(validFrom);
+        // False for NaN, which Math.min would keep.
+        if (time < first) first = time;
+      }
+      firstKeyTimes.set(document, first);
+    }
+    return first;
   };
 
   const actorSignature = async (
@@ -105,7 +121,7 @@ export function createSignatureCheck(keys: KeySource, authorityKeys: AuthorityKe
     if (document === null) return [unknownKeys(actorId)];
     if (document.actorId !== actorId) return [badSignature(otherDocument)];
     const time = timeOf(createdAt) - ENROLMENT_TOLERANCE_MS;
-    return document.keys.some((key) => timeOf(key.validFrom) <= time)
+    return firstKeyAt(document) <= time
       ? [badSignature('the actor had signing keys, so the event must be signed, and it is not')]
       : [{ kind: 'actor', outcome: 'none_due', detail: 'that the actor had no keys stands in an untrusted document' }];
   };

@@ -5,7 +5,7 @@ import { isServiceName } from './origin.ts';
 
 /** By an endorsement the authority says which log key the service uses (docs/proofs.md, "Endorsement"). */
 
-const PUBLIC_KEY_BYTES = 32;
+export const PUBLIC_KEY_BYTES = 32;
 
 interface Endorsement {
   /** The value of LOG_ORIGIN. */
@@ -31,7 +31,14 @@ export function endorsementDigest({ serviceName, publicKey }: Endorsement): Uint
  * signature of another form.
  */
 export function isEndorsed(endorsement: Endorsement, signature: string, authorityKey: string): boolean {
+  return endorsementCheck(authorityKey)(endorsement, signature);
+}
+
+/** `isEndorsed` of one key of the authority for many endorsements: the key is checked once, which costs most. */
+export function endorsementCheck(authorityKey: string): (endorsement: Endorsement, signature: string) => boolean {
   const verify = digestVerifier(authorityKey);
-  const bytes = decodeBase64(signature, SIGNATURE_BYTES);
-  return verify !== null && bytes !== null && verify(endorsementDigest(endorsement), bytes);
+  return (endorsement, signature) => {
+    const bytes = decodeBase64(signature, SIGNATURE_BYTES);
+    return verify !== null && bytes !== null && verify(endorsementDigest(endorsement), bytes);
+  };
 }

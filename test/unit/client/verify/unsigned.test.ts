@@ -44,6 +44,38 @@ describe('an event that its actor did not sign', () => {
     expect(found.incomplete.map(({ type }) => type)).not.toContain('actor_keys_untrusted');
   });
 
+  it('is invalid by the first key that has a date, whatever the dates of others', async () => {
+    const dated = (...dates: string[]) => ({
+      actorId: supplier,
+      keys: dates.flatMap((validFrom) => documentOf(supplier, { validFrom }).keys),
+    });
+    const [before, after] = [isoTime(startMs - 15_000), isoTime(startMs + 15_000)];
+    const isInvalid = async (document: ActorDocument) =>
+      (await verifySigned(events, { keys: keysOf(document) })).issues.some(
+        ({ eventId, type, detail }) =>
+          eventId === id && type === 'invalid_actor_sig' && detail.includes('the event must be signed'),
+      );
+    expect(await isInvalid(dated('no date', after, before))).toBe(true);
+    expect(await isInvalid(dated(before, 'no date'))).toBe(true);
+    expect(await isInvalid(dated('no date', after))).toBe(false);
+    expect(await isInvalid(dated('no date'))).toBe(false);
+  });
+
+  it('is checked without reading the dates of all keys again', async () => {
+    let reads = 0;
+    const [key] = documentOf(supplier).keys;
+    const read = Object.defineProperty({ ...key }, 'validFrom', {
+      get() {
+        reads += 1;
+        return isoTime(startMs + 15_000);
+      },
+    }) as ActorDocument['keys'][number];
+    const unsigned = Array.from({ length: 50 }, () => events.at(-1) as Event);
+    const keys = keysOf({ actorId: supplier, keys: [read] });
+    const { checked } = await verifySigned(unsigned, { keys, kind: 'segment' });
+    expect({ events: checked.events, reads }).toEqual({ events: 50, reads: 1 });
+  });
+
   it('is incomplete without the document of the actor', async () => {
     const keys = keysOf(documentOf(buyer));
     expect(signedBefore).toBe(1);
