@@ -53,8 +53,12 @@ export function peerServer(parts: PeerServiceParts): PeerServer {
   return {
     takeConnection(socket, proved) {
       const from = `${socket.remoteAddress}:${socket.remotePort}`;
-      connections.set(from, { proved, hangUp: () => socket.destroy() });
-      socket.on('close', () => connections.delete(from));
+      const connection = { proved, hangUp: () => socket.destroy() };
+      connections.set(from, connection);
+      // A new connection may have come from the same port before the end of the old one is told.
+      socket.on('close', () => {
+        if (connections.get(from) === connection) connections.delete(from);
+      });
       injector.injectConnection(socket);
     },
     close() {

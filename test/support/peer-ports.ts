@@ -15,9 +15,9 @@ export const secret: PeerSecurity = { tls: null, secret: 'a secret of all the no
 
 type NodePortOptions = Partial<PeerServiceParts> & { readonly port?: number; readonly onProof?: () => void };
 
-/** Opens the internal port of node-a. Default: any free port, and a node that never answers. */
-export async function nodePort({ port = 0, onProof = () => {}, ...parts }: NodePortOptions = {}) {
-  const server = peerServer({
+/** The service of node-a. By default it never answers. */
+export function newPeerServer(parts: Partial<PeerServiceParts> = {}) {
+  return peerServer({
     self: 'node-a',
     security: secret,
     memory: roomyBudget(),
@@ -31,6 +31,11 @@ export async function nodePort({ port = 0, onProof = () => {}, ...parts }: NodeP
     failed: () => {},
     ...parts,
   });
+}
+
+/** Opens the internal port of node-a. Default: any free port, and a node that never answers. */
+export async function nodePort({ port = 0, onProof = () => {}, ...parts }: NodePortOptions = {}) {
+  const server = newPeerServer(parts);
   /** The open connections of other nodes. */
   const connections = new Set<Socket>();
   const transport = await openInternalListener(

@@ -108,6 +108,8 @@ export class LedgerActor {
 
   /** Removes the actor from memory if it has been idle since `before`, ms since 1970. Returns whether it did. */
   passivate(before: number): boolean {
+    // A clock that was set back must not keep the actor until it has caught up.
+    this.#lastUsed = Math.min(this.#lastUsed, this.#parts.clock.now());
     if (this.#work !== null || this.#lastUsed > before) return false;
     void this.#leave();
     return true;

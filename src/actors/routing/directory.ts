@@ -10,7 +10,7 @@ import {
   passivateWhenFullAfterMs,
 } from '../bounds.ts';
 import type { CommandOutcome } from '../inbox/outcome.ts';
-import { clockIsOff, notRunHere, outcomeUnknown, refusedWhenResubmitted, stopping } from '../inbox/refusals.ts';
+import { clockIsOff, notRunHere, outcomeUnknown, refusedWhenResubmitted, stopping, timeIsUp } from '../inbox/refusals.ts';
 import { LedgerActor, type LedgerActorParts } from '../ledger/ledger-actor.ts';
 import { ActivationLimiter } from './activation-limiter.ts';
 import { NotOwner, type Peers, PeerUnreachable } from './peers.ts';
@@ -74,7 +74,7 @@ export class Directory {
         if (this.#isClockOff()) throw new NotOwner(null);
         return this.#admit(shard, command);
       }
-      await left;
+      await this.#untilLeft(left, command);
     }
   }
 
@@ -165,7 +165,7 @@ export class Directory {
     // After every wait: nothing is loaded after closing.
     if (this.#closing) throw stopping();
     const left = this.#leaving.get(shard);
-    if (left !== undefined) return left.then(() => this.submit(command));
+    if (left !== undefined) return this.#untilLeft(left, command).then(() => this.submit(command));
     if (this.#isClockOff()) throw clockIsOff();
     return this.#admit(shard, command);
   }
@@ -189,8 +189,16 @@ export class Directory {
     if (this.#closing) throw stopping();
     const left = this.#leaving.get(shard);
     if (left === undefined) return this.#actor(shard, command.ledgerId).submit(command);
-    await left;
+    await this.#untilLeft(left, command);
     return this.submit(command);
+  }
+
+  /** Waits for `left`. Throws `unavailable` at the command's deadline. */
+  async #untilLeft(left: Promise<void>, { deadline }: Command): Promise<void> {
+    const { clock } = this.#parts;
+    const due = Promise.withResolvers<never>();
+    const cancel = clock.after(Math.max(0, deadline - clock.now()), () => due.reject(timeIsUp()));
+    await Promise.race([left, due.promise]).finally(cancel);
   }
 
   load(): { readonly ledgers: number; readonly waiting: number } {

@@ -124,6 +124,17 @@ describe('an actor that leaves memory and comes back', () => {
     expect(faultsOf(await after.log())).toEqual([]);
   });
 
+  test('leaves when it is idle, also if the clock was set back meanwhile', async () => {
+    const clock = new ManualClock(startMs);
+    const { newActor } = counting(emptyLedgerData(), clock);
+    const actor = newActor();
+    await actor.submit(openLedger());
+    await settled();
+    clock.jump(-3_600_000);
+    expect(actor.passivate(startMs - 3_600_001)).toBe(false);
+    expect(actor.passivate(startMs - 3_600_000)).toBe(true);
+  });
+
   test('does not leave while it has something to do', async () => {
     const { newActor } = counting(emptyLedgerData());
     const actor = newActor();

@@ -157,6 +157,21 @@ describe('a shard that is handed over', () => {
     expect((await a.directory.submit(append())).event.seq).toBe(3);
   });
 
+  test('holds a command no longer than until its deadline', async () => {
+    const { a, clock, log } = await nodes();
+    const released = Promise.withResolvers<void>();
+    const left = a.directory.leave(shard, () => released.promise);
+    const deadline = clock.now() + 100;
+    const waiting = [a.directory.submit(append({ deadline })), a.directory.carryOut(append({ deadline }))];
+    const codes = Promise.all(waiting.map(codeOf));
+    await clock.advance(101);
+    expect(await codes).toEqual(['unavailable', 'unavailable']);
+    released.resolve();
+    await left;
+    await settled();
+    expect(await log()).toHaveLength(3);
+  });
+
   test('does not delay other shards', async () => {
     const { a } = await nodes();
     const other = Array.from({ length: 50 }, (_, at) => uuid(0x900 + at)).find((id) => shardOf(id, 16) !== shard);

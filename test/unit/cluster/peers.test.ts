@@ -1,11 +1,14 @@
-import { describe, expect, test } from 'vitest';
+import { once } from 'node:events';
+import { type AddressInfo, createServer, type Socket } from 'node:net';
+import { Duplex } from 'node:stream';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { NotOwner } from '../../../src/actors/routing/peers.ts';
 import { LedgerError } from '../../../src/domain/errors.ts';
 import { type AppendEventsRequest, MasterService } from '../../../src/gen/svc/v1/masters_pb.ts';
 import { append, commandKey, stranger } from '../../support/commands.ts';
 import { callGrpc, grpcClient, openGrpcStream } from '../../support/grpc-client.ts';
 import { bearer, startListeningNode } from '../../support/listening-node.ts';
-import { failure, nodePort, ownerPort, peersAt, peersTo } from '../../support/peer-ports.ts';
+import { failure, newPeerServer, nodePort, openLedgerDirectory, ownerPort, peersAt, peersTo } from '../../support/peer-ports.ts';
 import { startMs } from '../../support/world.ts';
 
 describe('a command that is forwarded to another node', () => {
@@ -28,6 +31,25 @@ describe('a command that is forwarded to another node', () => {
     const refusal = new LedgerError('signing_key_revoked', 'Revoked.', { revoked_at: 'x', deep: [1] });
     const refusing = await nodePort({ carryOut: () => Promise.reject(refusal) });
     expect(await failure(peersTo(refusing.port).ask(append()))).toEqual(refusal);
+  });
+
+  test('is answered on a connection from an address whose last connection ends only now', async () => {
+    const { directory } = await openLedgerDirectory();
+    const service = newPeerServer({ carryOut: (command) => directory.carryOut(command) });
+    const port = createServer((socket) => {
+      const { remoteAddress, remotePort } = socket;
+      const last = Object.assign(new Duplex({ read() {}, write: () => {} }), { remoteAddress, remotePort });
+      service.takeConnection(last as unknown as Socket, () => {});
+      service.takeConnection(socket, () => {});
+      last.destroy();
+    });
+    await once(port.listen(0, '127.0.0.1'), 'listening');
+    onTestFinished(() => {
+      service.close();
+      port.close();
+    });
+    const { ask } = peersTo((port.address() as AddressInfo).port);
+    expect((await ask(append())).event.seq).toBe(3);
   });
 
   test('may be refused with 300 KB of details: a gRPC client gets 4 KiB, and its connection stays open', async () => {
