@@ -15,7 +15,7 @@ const foundBySeed: Readonly<Record<PlantedBug, number>> = {
   bucket_unchecked: 5,
   full_bucket_unsettled: 353,
   edge_fed_when_sent: 2,
-  signed_before_head_is_durable: 104,
+  signed_before_head_is_durable: 158,
   signed_head_not_compared: 26,
   smaller_head_replaces_larger: 19,
   tile_of_unchecked_rows: 161,

@@ -2,6 +2,7 @@ import type { LedgerEvent } from '../../src/domain/event/event.ts';
 import { parseRow } from '../../src/domain/event/row.ts';
 import type { Log } from '../../src/service/proofs/proven-logs.ts';
 import { CassandraLedgerStore } from '../../src/store/cassandra/log/ledger-store.ts';
+import { findLogEnd } from '../../src/store/cassandra/log/log-end.ts';
 import { CassandraSignedHeads } from '../../src/store/cassandra/trees/signed-heads.ts';
 import { append, commandKey } from '../support/commands.ts';
 import { HistoryBook } from '../support/history/history.ts';
@@ -32,6 +33,8 @@ const startMs = Date.parse('2026-11-21T00:00:00.000Z');
 /** Faults begin within this time; what 300 commands take where nothing fails. */
 const faultsWithinMs = 1_600;
 const endsWithinMs = 60_000;
+/** The deadline of one more event. No other command has a later one. */
+const oneMoreWithinMs = 5_000;
 /** Of the runs in which a tile becomes full. */
 const longShare = 0.125;
 /** Pairs of checkpoints that are proven from what is stored at the end. */
@@ -180,26 +183,39 @@ async function open(parts: ClientParts): Promise<void> {
 type Within = <T>(work: Promise<T>, what: string) => Promise<T | Violation>;
 
 /**
- * Every node gives a checkpoint of a ledger, and its owner goes on appending without being fenced. Claims are not
- * compared: placement may just move the ledger.
+ * Every node gives a checkpoint of a ledger, and the claim that stood before them still stands after them: they fenced
+ * nobody. Fences that actors meet say nothing of that. The event after the checkpoints may go to a node whose own claim
+ * was ended by another node long before, because placement moved the ledger or the owner was too slow for its peers.
+ *
+ * An owner that is too slow still has its command when another node has run it, and may claim for it. The deadlines of
+ * all commands pass first, so that no actor claims between the checkpoints.
  */
 async function checkpointsFenceNobody(parts: ClientParts, within: Within): Promise<Violation[]> {
   const { world, notes } = parts;
-  const { counts, random } = world;
+  const { random, time } = world;
   const ledgerId = random.pick(ledgerIds);
   const log: Log = { kind: 'ledger', id: ledgerId, ledgerId };
   const found: Violation[] = [];
   const goesOn = (what: string) => within(oneMore(parts, ledgerId, what), 'one more event');
   await goesOn('before checkpoints');
-  const fencedBefore = counts.fenced;
+  await time.pass(time.now + oneMoreWithinMs + 1_000, () => false);
+  const claimedBefore = await standingClaim(world, ledgerId);
   for (const node of world.nodes.values()) {
     const result = await within(notes.ask(world, node, log, true), 'a checkpoint');
     if (result !== 'given')
       found.push(`stuck: ${node.id} gives no checkpoint of ${ledgerId} after everything was mended: ${result}`);
   }
-  await goesOn('behind checkpoints');
-  if (counts.fenced > fencedBefore) found.push(`fenced: checkpoint requests fenced the owner of ${ledgerId}`);
+  if ((await standingClaim(world, ledgerId)) !== claimedBefore)
+    found.push(`fenced: checkpoint requests fenced the owner of ${ledgerId}`);
+  const result = await goesOn('behind checkpoints');
+  if (result !== 'written') found.push(`stuck: ledger ${ledgerId} takes no event after checkpoints: ${result}`);
   return found;
+}
+
+/** The fences of the bucket with the newest event and of the bucket that takes the next one. */
+async function standingClaim({ tables, bucketEvents }: World, ledgerId: string): Promise<string> {
+  const { state, next } = await findLogEnd({ session: directSession(tables), ledgerId, bucketEvents }, null);
+  return `${state.fence} ${next.fence}`;
 }
 
 /** In a run without lost rows, all that is signed agrees with all that is stored. */
@@ -234,7 +250,7 @@ async function oneMore(parts: ClientParts, ledgerId: string, what = 'last'): Pro
     masterId,
     payload: `{"n":"${name}"}`,
     commandKeys: [commandKey(name)],
-    deadline: parts.world.time.now + 5_000,
+    deadline: parts.world.time.now + oneMoreWithinMs,
   });
   const result = await send(parts, { name, command });
   // A master may have been closed meanwhile: that is an answer too.
