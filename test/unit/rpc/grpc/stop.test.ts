@@ -9,6 +9,7 @@ import {
   callHeaders,
   data,
   endHeaders,
+  endStream,
   frame,
   frameType,
   grpcMessage,
@@ -46,6 +47,19 @@ async function openSilent({ grpc }: ListeningNode): Promise<void> {
   await once(socket, 'data');
 }
 
+/** What a client was told of the one call of its connection, on stream 1. */
+function fateOf(text: string): 'answered' | 'refused' | 'nothing' {
+  const received = Buffer.from(text, 'latin1');
+  let fate: 'refused' | 'nothing' = 'nothing';
+  for (let at = 0; at + 9 <= received.length; at += 9 + received.readUIntBE(at, 3)) {
+    const [type, flags = 0, stream] = [received[at + 3], received[at + 4], received.readUInt32BE(at + 5)];
+    if (type === frameType.headers && stream === 1 && (flags & endStream) !== 0) return 'answered';
+    // The last stream that the server may have begun, and NO_ERROR.
+    if (type === frameType.goaway && received.readBigUInt64BE(at + 9) === 0n) fate = 'refused';
+  }
+  return fate;
+}
+
 test('a client that never ends its connection does not delay the close of the port', async () => {
   const node = await start(() => {});
   await openSilent(node);
@@ -69,6 +83,28 @@ test('a call under way when the port closes gets its answer, however long others
   await node.grpc.close(limits.stopGraceMs);
   expect((await answered).message).toMatchObject({ hash: 'answer' });
   expect(performance.now() - fromMs).toBeLessThan(host.bound(callMs + 2_000));
+});
+
+test('calls on connections that wait to be accepted when the port closes are answered, or refused by a GOAWAY', async () => {
+  const node = await start(() => {}, 'answer', 0);
+  const request = create(MasterService.method.appendEvent.input, { uuid: masterId, eventType: 'A', payload: '{}' });
+  const call = Buffer.concat([
+    ...[preface, settings()],
+    frame(frameType.headers, endHeaders, 1, callHeaders('/svc.v1.MasterService/AppendEvent', bearer)),
+    data(1, grpcMessage(toBinary(MasterService.method.appendEvent.input, request)), true),
+  ]);
+  const clients = Array.from({ length: 20 }, () => {
+    const socket = openTextSocket(node.grpc.port);
+    socket.write(call);
+    return { socket, closed: new Promise((resolve) => socket.once('close', resolve)) };
+  });
+  // The sockets connect. The worker accepts one of them in each iteration of its event loop.
+  await new Promise<void>((resolve) => process.nextTick(resolve));
+  await node.grpc.close(limits.stopGraceMs);
+  for (const { closed } of clients) await closed;
+  const fates = clients.map(({ socket }) => socket.errored ?? fateOf(socket.text));
+  expect(fates.filter((fate) => fate !== 'answered' && fate !== 'refused')).toEqual([]);
+  expect(fates).toContain('answered');
 });
 
 test('a client that reads slowly gets the whole answer of a port that closes', async () => {
