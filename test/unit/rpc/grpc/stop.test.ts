@@ -47,15 +47,31 @@ async function openSilent({ grpc }: ListeningNode): Promise<void> {
   await once(socket, 'data');
 }
 
-/** What a client was told of the one call of its connection, on stream 1. */
-function fateOf(text: string): 'answered' | 'refused' | 'nothing' {
-  const received = Buffer.from(text, 'latin1');
+const request = create(MasterService.method.appendEvent.input, { uuid: masterId, eventType: 'A', payload: '{}' });
+/** The frames of a call, on stream 1. */
+const appendCall = Buffer.concat([
+  frame(frameType.headers, endHeaders, 1, callHeaders('/svc.v1.MasterService/AppendEvent', bearer)),
+  data(1, grpcMessage(toBinary(MasterService.method.appendEvent.input, request)), true),
+]);
+
+/** The whole frames in `bytes`. */
+function* framesIn(bytes: Buffer) {
+  for (let at = 0; at + 9 <= bytes.length; ) {
+    const [type = 0, flags = 0] = bytes.subarray(at + 3);
+    const stream = bytes.readUInt32BE(at + 5);
+    const start = at + 9;
+    at = start + bytes.readUIntBE(at, 3);
+    if (at <= bytes.length) yield { type, flags, stream, payload: bytes.subarray(start, at) };
+  }
+}
+
+/** What a client was told of a call on stream 1. */
+function fateOf(received: Buffer): 'answered' | 'refused' | 'nothing' {
   let fate: 'refused' | 'nothing' = 'nothing';
-  for (let at = 0; at + 9 <= received.length; at += 9 + received.readUIntBE(at, 3)) {
-    const [type, flags = 0, stream] = [received[at + 3], received[at + 4], received.readUInt32BE(at + 5)];
+  for (const { type, flags, stream, payload } of framesIn(received)) {
     if (type === frameType.headers && stream === 1 && (flags & endStream) !== 0) return 'answered';
     // The last stream that the server may have begun, and NO_ERROR.
-    if (type === frameType.goaway && received.readBigUInt64BE(at + 9) === 0n) fate = 'refused';
+    if (type === frameType.goaway && payload.readBigUInt64BE() === 0n) fate = 'refused';
   }
   return fate;
 }
@@ -76,7 +92,6 @@ test('a call under way when the port closes gets its answer, however long others
   await openSilent(node);
   const client = grpcClient(node.grpcAddress);
   onTestFinished(() => client.close());
-  const request = { uuid: masterId, eventType: 'A', payload: '{}' };
   const answered = callGrpc(client, MasterService.method.appendEvent, request, bearer);
   await begun.promise;
   const [host, fromMs] = [watchHost(), performance.now()];
@@ -87,22 +102,16 @@ test('a call under way when the port closes gets its answer, however long others
 
 test('calls on connections that wait to be accepted when the port closes are answered, or refused by a GOAWAY', async () => {
   const node = await start(() => {}, 'answer', 0);
-  const request = create(MasterService.method.appendEvent.input, { uuid: masterId, eventType: 'A', payload: '{}' });
-  const call = Buffer.concat([
-    ...[preface, settings()],
-    frame(frameType.headers, endHeaders, 1, callHeaders('/svc.v1.MasterService/AppendEvent', bearer)),
-    data(1, grpcMessage(toBinary(MasterService.method.appendEvent.input, request)), true),
-  ]);
   const clients = Array.from({ length: 20 }, () => {
     const socket = openTextSocket(node.grpc.port);
-    socket.write(call);
+    socket.write(Buffer.concat([preface, settings(), appendCall]));
     return { socket, closed: new Promise((resolve) => socket.once('close', resolve)) };
   });
   // The sockets connect. The worker accepts one of them in each iteration of its event loop.
   await new Promise<void>((resolve) => process.nextTick(resolve));
   await node.grpc.close(limits.stopGraceMs);
   for (const { closed } of clients) await closed;
-  const fates = clients.map(({ socket }) => socket.errored ?? fateOf(socket.text));
+  const fates = clients.map(({ socket }) => socket.errored ?? fateOf(Buffer.from(socket.text, 'latin1')));
   expect(fates.filter((fate) => fate !== 'answered' && fate !== 'refused')).toEqual([]);
   expect(fates).toContain('answered');
 });
@@ -113,14 +122,7 @@ test('a client that reads slowly gets the whole answer of a port that closes', a
   const node = await start(begun.resolve, 'x'.repeat(bytes), 0);
   const socket = openSocket(node.grpc.port);
   onTestFinished(() => void socket.destroy());
-  const request = create(MasterService.method.appendEvent.input, { uuid: masterId, eventType: 'A', payload: '{}' });
-  socket.write(
-    Buffer.concat([
-      ...[preface, settings({ 4: 2 ** 31 - 1 }), windowUpdate(0, 2 ** 30)],
-      frame(frameType.headers, endHeaders, 1, callHeaders('/svc.v1.MasterService/AppendEvent', bearer)),
-      data(1, grpcMessage(toBinary(MasterService.method.appendEvent.input, request)), true),
-    ]),
-  );
+  socket.write(Buffer.concat([preface, settings({ 4: 2 ** 31 - 1 }), windowUpdate(0, 2 ** 30), appendCall]));
   await begun.promise;
   const closed = node.grpc.close(limits.stopGraceMs);
   // What a client sends to a connection that was closed is answered by a reset.
@@ -142,13 +144,6 @@ test('a client that reads slowly gets the whole answer of a port that closes', a
   expect(performance.now() - fromMs).toBeLessThan(host.bound(3_000));
 });
 
-/** The types of the whole frames in `bytes`. */
-function frameTypes(bytes: Buffer): number[] {
-  const types: number[] = [];
-  for (let at = 0; at + 9 <= bytes.length; at += 9 + bytes.readUIntBE(at, 3)) types.push(bytes.readUInt8(at + 3));
-  return types;
-}
-
 test('a connection whose TLS handshake is under way when the port closes is asked to end (GOAWAY)', async () => {
   const node = await startListeningNode({ handlers: {}, tls: newTlsKeys() });
   onTestFinished(() => node[Symbol.asyncDispose]());
@@ -165,7 +160,7 @@ test('a connection whose TLS handshake is under way when the port closes is aske
     received = Buffer.concat([received, part]);
   });
   secure.write(Buffer.concat([preface, settings()]));
-  await expect.poll(() => frameTypes(received)).toContain(frameType.goaway);
+  await expect.poll(() => Array.from(framesIn(received), ({ type }) => type)).toContain(frameType.goaway);
   secure.destroy();
   await closed;
 });
