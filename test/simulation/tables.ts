@@ -155,7 +155,12 @@ export class SimulatedTables {
   restore(copy: TablesCopy, name: string, column?: string, value?: Value): void {
     const { partitions } = this.#table(name);
     const isIn = ({ key }: Partition) => column === undefined || key.get(column) === value;
-    for (const [key, partition] of partitions) if (isIn(partition)) partitions.delete(key);
+    for (const [key, partition] of partitions) {
+      if (!isIn(partition)) continue;
+      partitions.delete(key);
+      // A later copy would complete what is half done there in the partition of the same key.
+      this.#halfDone.delete(partition);
+    }
     for (const [key, partition] of copy.get(name) ?? []) if (isIn(partition)) partitions.set(key, partition);
   }
 
