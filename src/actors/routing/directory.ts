@@ -10,7 +10,14 @@ import {
   passivateWhenFullAfterMs,
 } from '../bounds.ts';
 import type { CommandOutcome } from '../inbox/outcome.ts';
-import { clockIsOff, notRunHere, outcomeUnknown, refusedWhenResubmitted, stopping, timeIsUp } from '../inbox/refusals.ts';
+import {
+  clockIsOff,
+  notRunHere,
+  outcomeUnknown,
+  refusedWhenResubmitted,
+  stopping,
+  timeIsUp,
+} from '../inbox/refusals.ts';
 import { LedgerActor, type LedgerActorParts } from '../ledger/ledger-actor.ts';
 import { ActivationLimiter } from './activation-limiter.ts';
 import { NotOwner, type Peers, PeerUnreachable } from './peers.ts';

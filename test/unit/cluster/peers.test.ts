@@ -8,7 +8,15 @@ import { type AppendEventsRequest, MasterService } from '../../../src/gen/svc/v1
 import { append, commandKey, stranger } from '../../support/commands.ts';
 import { callGrpc, grpcClient, openGrpcStream } from '../../support/grpc-client.ts';
 import { bearer, startListeningNode } from '../../support/listening-node.ts';
-import { failure, newPeerServer, nodePort, openLedgerDirectory, ownerPort, peersAt, peersTo } from '../../support/peer-ports.ts';
+import {
+  failure,
+  newPeerServer,
+  nodePort,
+  openLedgerDirectory,
+  ownerPort,
+  peersAt,
+  peersTo,
+} from '../../support/peer-ports.ts';
 import { startMs } from '../../support/world.ts';
 
 describe('a command that is forwarded to another node', () => {
