@@ -2,14 +2,17 @@ import type { Commits } from './commits.ts';
 import type { BytesTable, Tables } from './tables.ts';
 
 const EMPTY = -1;
+/** Entries that one commit removes. Writes of the same moment wait for that commit. */
+export const removedAtOnceMax = 1_000;
 
 /**
- * Tables whose entries are removed by age. The entries of a window of time share a table, which is emptied as a whole.
- * That is less work than removing its entries, but LMDB visits the table's pages, and the commits behind it wait.
+ * Tables whose entries are removed by age. The entries of a window of time share a table. LMDB can empty a table in
+ * one commit, but it visits the table's pages, and all commits behind it wait (docs/adr/0024). So the entries of a
+ * window that is over are removed in slices, and only the last slice is emptied as a table.
  *
- * Invariant: table `window % tables.length` holds entries of one window only, and `facts` says which window. The newest
- * window never goes back, even if the clock does, so that nothing is removed too early. When a window begins, the table
- * of the next one is emptied, so that no write waits for that.
+ * Invariant: table `window % tables.length` holds entries of one window only, and `facts` says which window until the
+ * table is empty. The newest window never goes back, even if the clock does, so that nothing is removed too early.
+ * While a window gets entries, the table of the next one is emptied. A new process continues what the last one began.
  */
 export class TimeWindows {
   readonly #name: string;
@@ -18,6 +21,8 @@ export class TimeWindows {
   readonly #facts: Tables['facts'];
   readonly #commits: Commits;
   readonly #held: number[];
+  /** The windows whose entries are being removed. Their entries are not read any more. */
+  readonly #emptying = new Map<number, Promise<void>>();
 
   /** With n tables an entry is kept for n - 2 windows at least. */
   constructor(name: string, windowMs: number, tables: readonly BytesTable[], facts: Tables['facts'], commits: Commits) {
@@ -30,21 +35,21 @@ export class TimeWindows {
   }
 
   /**
-   * Returns the table for new entries. If a window begins at `nowMs` (ms since 1970), this queues the emptying of
-   * tables. Writes that the caller queues afterwards in the same turn of the event loop come after the emptying.
+   * Returns the table for new entries at `nowMs` (ms since 1970), and begins to empty the table of the next window. If
+   * the returned table still holds an older window, because there was no entry in the window before, one commit empties
+   * it. Writes that the caller queues afterwards in the same turn of the event loop come after that commit.
    */
   at(nowMs: number): BytesTable {
     const window = Math.max(Math.floor(nowMs / this.#windowMs), ...this.#held);
-    if (this.#heldAt(window) !== window) {
-      // Not awaited: a failure breaks the whole environment, and with it the caller's write.
-      this.#hold(window, window).catch(() => {});
-      if (this.#heldAt(window + 1) !== EMPTY) this.#hold(window + 1, EMPTY).catch(() => {});
-    }
+    // Not awaited: a failure breaks the whole environment, and with it the caller's write.
+    if (this.#heldAt(window) !== window) this.#hold(window, window).catch(() => {});
+    const oldest = this.#heldAt(window + 1);
+    if (oldest !== EMPTY && !this.#emptying.has(oldest)) this.#empty(oldest).catch(() => {});
     return this.#table(window);
   }
 
   tables(): BytesTable[] {
-    const windows = this.#held.filter((window) => window !== EMPTY);
+    const windows = this.#held.filter((window) => window !== EMPTY && !this.#emptying.has(window));
     return windows.sort((a, b) => b - a).map((window) => this.#table(window));
   }
 
@@ -52,8 +57,31 @@ export class TimeWindows {
   async drop(beforeMs: number): Promise<number> {
     const begun = Math.floor(beforeMs / this.#windowMs);
     const ended = this.#held.filter((window) => window !== EMPTY && window < begun);
-    await Promise.all(ended.map((window) => this.#hold(window, EMPTY)));
+    await Promise.all(ended.map((window) => this.#empty(window)));
     return ended.length;
+  }
+
+  #empty(window: number): Promise<void> {
+    const running = this.#emptying.get(window);
+    if (running !== undefined) return running;
+    const emptying = this.#removeAll(window).finally(() => this.#emptying.delete(window));
+    this.#emptying.set(window, emptying);
+    return emptying;
+  }
+
+  async #removeAll(window: number): Promise<void> {
+    const table = this.#table(window);
+    while (this.#heldAt(window) === window) {
+      this.#commits.checkUsable();
+      const keys = Array.from(table.getKeys({ limit: removedAtOnceMax }));
+      if (keys.length < removedAtOnceMax) await this.#hold(window, EMPTY);
+      else
+        await this.#commits.writeRepeatable('The store did not say whether old entries were removed.', () =>
+          table.batch(() => {
+            for (const key of keys) table.remove(key);
+          }),
+        );
+    }
   }
 
   #heldAt(window: number): number {
