@@ -34,24 +34,27 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-test.each(['by the window after the next', 'by age'])('no commit empties a large table that ended %s', async (cause) => {
-  const { commands, windows, heldIn, close } = await fillWindow(testDir());
-  const [table] = commands;
-  if (table === undefined) throw new Error('no table');
-  const clear = table.clearAsync.bind(table);
-  const cleared: number[] = [];
-  vi.spyOn(table, 'clearAsync').mockImplementation(() => {
-    cleared.push(table.getKeysCount({}));
-    return clear();
-  });
-  windows.at(4);
-  if (cause === 'by age') await windows.drop(5);
-  else windows.at(5);
-  await vi.waitFor(() => expect(heldIn(0)).toBe('-1'));
-  expect(table.getKeysCount({})).toBe(0);
-  expect(cleared).toEqual([1]);
-  await close();
-});
+test.each(['by the window after the next', 'by age'])(
+  'no commit empties a large table of a window that ended %s',
+  async (cause) => {
+    const { commands, windows, heldIn, close } = await fillWindow(testDir());
+    const [table] = commands;
+    if (table === undefined) throw new Error('no table');
+    const clear = table.clearAsync.bind(table);
+    const cleared: number[] = [];
+    vi.spyOn(table, 'clearAsync').mockImplementation(() => {
+      cleared.push(table.getKeysCount({}));
+      return clear();
+    });
+    windows.at(4);
+    if (cause === 'by age') await windows.drop(5);
+    else windows.at(5);
+    await vi.waitFor(() => expect(heldIn(0)).toBe('-1'));
+    expect(table.getKeysCount({})).toBe(0);
+    expect(cleared).toEqual([1]);
+    await close();
+  },
+);
 
 test('the entries of a window are not read once it is being emptied', async () => {
   const { commands, windows, close } = await fillWindow(testDir());
