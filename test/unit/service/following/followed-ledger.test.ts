@@ -84,6 +84,43 @@ test('an event that the store does not show yet is waited for', async () => {
   for (const { shown } of [stream, granted]) expect(shown).toEqual(['caughtUp', 4, 5]);
 });
 
+/** With it the rows of a page are larger than what one read of the store brings. */
+const largePayload = JSON.stringify({ note: 'x'.repeat(20 * 1024) });
+
+test('a new event is shown at once if its page is not in memory and takes several reads', async () => {
+  const rig = await FollowersRig.withMaster();
+  const payload = largePayload;
+  await rig.commit(grant({ access: 'read' }), ...Array.from({ length: pageSeqs - 6 }, () => append({ payload })));
+  const [stream, granted] = [rig.followLedger(buyer), rig.followLedger(delegate)];
+  await rig.settle();
+  const { seq } = await rig.commit(append());
+  const ended = await rig.commit(revoke());
+  await rig.settle();
+  expect(rig.counts.pagesRead).toBeGreaterThan(1);
+  expect(stream.shown).toEqual(['caughtUp', seq, ended.seq]);
+  expect([granted.shown, granted.error]).toMatchObject([['caughtUp'], { code: 'permission_denied' }]);
+});
+
+test('an event that the store does not show after the earlier ones of its page is waited for with a pause', async () => {
+  let hidden = Number.POSITIVE_INFINITY;
+  const store = (inner: LedgerStore): LedgerStore =>
+    storeWith(inner, {
+      read: async (...given) => (await inner.read(...given)).filter(({ seq }) => seq < hidden),
+    });
+  const rig = await FollowersRig.withMaster({ store });
+  const stream = rig.followLedger(buyer);
+  await rig.settle();
+  hidden = 3;
+  await rig.commit(append());
+  await rig.settle();
+  // One read of the earlier events, and one that brings nothing.
+  expect([stream.shown, rig.counts.pagesRead, rig.counts.eventsRead]).toEqual([['caughtUp'], 2, 3]);
+  hidden = Number.POSITIVE_INFINITY;
+  await rig.clock.advance(1_000);
+  await rig.settle();
+  expect(stream.shown).toEqual(['caughtUp', 3]);
+});
+
 test('the newest event that could not be read is read anew for the next reader', async () => {
   let isFailing = true;
   const rig = await FollowersRig.withMaster({ store: failingReads(() => isFailing) });
