@@ -25,8 +25,8 @@ export interface FollowedPage {
 }
 
 /**
- * The pages of followed ledgers that a node has in memory: at most `bytesMax`, those that were used last. A page that
- * was dropped is read again.
+ * The pages of followed ledgers that a node has in memory: at most `bytesMax`, those that are being read, and those that
+ * were used last. A page that was dropped is read again.
  */
 export class FollowedPages {
   readonly #bytesMax: number;
@@ -68,9 +68,16 @@ export class FollowedPages {
     page.bytes += bytes;
     this.#bytes += bytes;
     this.#memory.add(bytes);
+    this.#makeRoom((oldest) => oldest !== page && oldest.reading === null);
+    // These come last: the reads under way are lost, and are done again. A page without events would free nothing.
+    this.#makeRoom((oldest) => oldest !== page && oldest.bytes > 0);
+  }
+
+  /** Drops such pages until the others fit. */
+  #makeRoom(mayDrop: (page: FollowedPage) => boolean): void {
     for (const [key, oldest] of this.#pages) {
       if (this.#bytes <= this.#bytesMax) return;
-      if (oldest !== page) this.#drop(key, oldest);
+      if (mayDrop(oldest)) this.#drop(key, oldest);
     }
   }
 

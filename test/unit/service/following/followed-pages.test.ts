@@ -32,6 +32,42 @@ test('a page that is larger than the bound is kept alone, so that its reader goe
   expect([pages.at('l', 0), pages.at('l', 32)]).toEqual([undefined, null]);
 });
 
+/** The page of a seq, while it is being read. */
+function pageBeingRead(pages: FollowedPages, seq: number) {
+  const page = pages.use('l', seq);
+  page.reading = Promise.resolve();
+  return page;
+}
+
+test('pages that are being read stay while the bound can be held without them', () => {
+  const { pages } = rig(3 * 1_024);
+  const first = pageBeingRead(pages, 0);
+  const empty = pageBeingRead(pages, 32);
+  const failed = pages.use('l', 64);
+  pages.add(first, null, 0);
+  pages.add(pages.use('l', 96), null, 0);
+  const last = pages.use('l', 128);
+  pages.add(last, null, 0);
+  pages.add(last, null, 0);
+  expect([0, 96, 128, 129].map((seq) => pages.at('l', seq))).toEqual([null, undefined, null, null]);
+  expect(
+    [pages.use('l', 0), pages.use('l', 32), pages.use('l', 64)].map((page) => [first, empty, failed].indexOf(page)),
+  ).toEqual([0, 1, -1]);
+});
+
+test('a page that is being read is dropped if the bound cannot be held otherwise, and one without events is not', () => {
+  const { memory, pages } = rig(2 * 1_024);
+  const empty = pageBeingRead(pages, 0);
+  const dropped = pageBeingRead(pages, 32);
+  pages.add(dropped, null, 0);
+  const last = pageBeingRead(pages, 64);
+  pages.add(last, null, 0);
+  pages.add(last, null, 0);
+  pages.add(dropped, null, 0);
+  expect([pages.at('l', 32), pages.at('l', 64), pages.use('l', 0) === empty]).toEqual([undefined, null, true]);
+  expect([memory.held, pages.bytes]).toEqual([2 * 1_024, 2 * 1_024]);
+});
+
 test('the pages of a ledger that nobody follows are dropped', () => {
   const { memory, pages } = rig(1_000_000);
   pages.add(pages.use('l', 0), null, 0);
