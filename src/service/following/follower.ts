@@ -1,3 +1,4 @@
+import { largestBatchEvents } from '../../actors/bounds.ts';
 import { LedgerError } from '../../domain/errors.ts';
 import type { LedgerFacts } from '../../domain/event/facts.ts';
 import type { IntegrityIssue } from '../../domain/event/integrity.ts';
@@ -263,15 +264,17 @@ export class Follower extends WakefulStream<FollowAnswer> implements LedgerFollo
         ...{ fromSeq: this.#position.nextSeq, from: null, to: null, startSeq: null },
       }),
     );
-    return this.#pastOf(page, shownSeq);
+    // The scopes may not list the events of the newest batch yet: the tail reads those by their seqs.
+    return this.#pastOf(page, shownSeq - largestBatchEvents);
   }
 
-  *#pastOf(page: EventPage, shownSeq: number): Past {
+  /** Passes the events of a page up to `throughSeq`. */
+  *#pastOf(page: EventPage, throughSeq: number): Past {
     const issues = Map.groupBy(page.issues, (issue) => issue.eventId);
     for (const event of page.events) {
       // The store may have more than the tail has read: a later event may end the access.
-      if (event.seq > shownSeq) {
-        this.#position.nextSeq = shownSeq + 1;
+      if (event.seq > throughSeq) {
+        this.#position.nextSeq = throughSeq + 1;
         return;
       }
       if (!this.#mayTell(event.createdAt)) return;
@@ -285,7 +288,7 @@ export class Follower extends WakefulStream<FollowAnswer> implements LedgerFollo
     }
     this.#position.nextSeq = Math.max(
       this.#position.nextSeq,
-      Math.min(page.next?.seq ?? Number.POSITIVE_INFINITY, shownSeq + 1),
+      Math.min(page.next?.seq ?? Number.POSITIVE_INFINITY, throughSeq + 1),
     );
   }
 

@@ -1,10 +1,13 @@
+import { largestBatchEvents } from '../../actors/bounds.ts';
 import { invalidField, LedgerError } from '../../domain/errors.ts';
+import type { LedgerEvent } from '../../domain/event/event.ts';
 import { isParty, type LedgerFacts, type MasterFacts } from '../../domain/event/facts.ts';
 import { names } from '../../domain/event/projection.ts';
 import { every } from '../../runtime/clock/clock.ts';
 import type { Call } from '../calls/call.ts';
 import { callerOf } from '../calls/caller.ts';
 import { firstSeqAt } from '../reading/event-bounds.ts';
+import { entriesWithin } from '../reading/event-chunk.ts';
 import { ScopeSeqs } from '../reading/scope-seqs.ts';
 import { readEvent } from '../reading/stored-event.ts';
 import { boundedLedgers } from '../walking/bounded-stores.ts';
@@ -168,7 +171,7 @@ export class Followers implements Disposable {
         ? { nextSeq: after + 1, newest: null }
         : after === -1
           ? { nextSeq: master.createdSeq, newest: null }
-          : await behindMasterSeq(store, ledgerId, master.masterId, after);
+          : await behindMasterSeq(store, ledgerId, master.masterId, after, headSeq);
     if (place === null || place.nextSeq > headSeq + 1) {
       const field = master === null ? 'after_seq' : 'after_master_seq';
       throw invalidField(field, 'the place of an event that exists, or -1');
@@ -272,14 +275,39 @@ async function behindMasterSeq(
   ledgerId: string,
   masterId: string,
   after: number,
+  headSeq: number,
 ): Promise<{ readonly nextSeq: number; readonly newest: NewestShown | null } | null> {
   const scope = names.masterEvents(masterId);
   const atOnce = Math.min(seqsAtOnce, after + 1);
   const seqs = new ScopeSeqs(store, { ledgerId, scopes: [scope], from: 0, descending: false, atOnce });
   await seqs.skip(after);
   const [found] = await seqs.take(1);
-  if (found === undefined) return null;
+  if (found === undefined) {
+    const unlisted = await inNewestBatch(store, ledgerId, masterId, after, headSeq);
+    return unlisted === null ? null : { nextSeq: unlisted.seq + 1, newest: newestShown(unlisted) };
+  }
   const [entry] = await store.read(ledgerId, found.seq, 1, Number.POSITIVE_INFINITY);
   const event = entry === undefined ? null : readEvent(entry, { ledgerId, scopes: [scope] }, []);
   return { nextSeq: found.seq + 1, newest: event === null ? null : newestShown(event) };
+}
+
+/**
+ * The event of a master, if it may belong to the newest batch of the ledger: followers get such an event although its
+ * scope may not list it before the next claim.
+ */
+async function inNewestBatch(
+  store: ReturnType<typeof boundedLedgers>,
+  ledgerId: string,
+  masterId: string,
+  masterSeq: number,
+  headSeq: number,
+): Promise<LedgerEvent | null> {
+  const place = { ledgerId, scopes: null };
+  const bounds = { low: Math.max(0, headSeq + 1 - largestBatchEvents), high: headSeq };
+  for await (const { entries } of entriesWithin(store, place, bounds, true, largestBatchEvents))
+    for (const entry of entries) {
+      const event = readEvent(entry, place, []);
+      if (event?.master?.id === masterId && event.master.seq === masterSeq) return event;
+    }
+  return null;
 }

@@ -1,4 +1,5 @@
 import { describe, expect, test, vi } from 'vitest';
+import { largestBatchEvents } from '../../../../src/actors/bounds.ts';
 import { LedgerError } from '../../../../src/domain/errors.ts';
 import type { FollowEnd } from '../../../../src/service/following/follow-meter.ts';
 import type { LedgerStore } from '../../../../src/store/ledger-store.ts';
@@ -15,10 +16,20 @@ import {
   siblingId,
 } from '../../../support/commands.ts';
 import { FollowersRig, type RigStream } from '../../../support/followers-rig.ts';
-import { beforeCalls } from '../../../support/world.ts';
+import { beforeCalls, storeWith } from '../../../support/world.ts';
 
 const secondMs = 1_000;
 const minuteMs = 60 * secondMs;
+
+/** A store that has the events from a seq on, and does not list them in their scopes yet. */
+const unlistedFrom = (first: () => number) => (inner: LedgerStore) =>
+  storeWith(inner, {
+    readScope: async (...given) => {
+      const { entries, missing } = await inner.readScope(...given);
+      return { entries: entries.filter(({ seq }) => seq < first()), missing };
+    },
+    scopeSeqs: async (...given) => (await inner.scopeSeqs(...given)).filter((seq) => seq < first()),
+  });
 
 describe('the access history of a follower', () => {
   test('has one record when it begins, and none for heartbeats', async () => {
@@ -223,6 +234,38 @@ describe('a follower', () => {
     const stream = rig.followMaster(buyer, { afterMasterSeq: -1n, eventId: event.id });
     await rig.settle();
     expect([stream.shown, stream.hasEnded, rig.ended]).toEqual([[event.seq], true, ['filter_end']]);
+  });
+
+  test('resumes behind an event of the newest batch that the scope of its master does not list yet', async () => {
+    let first = Number.POSITIVE_INFINITY;
+    const rig = await FollowersRig.withMaster({ store: unlistedFrom(() => first) });
+    await rig.commit(createMaster({ masterId: siblingId, businessRef: 'PO-2' }));
+    const batch = Array.from({ length: largestBatchEvents - 1 }, () => append({ masterId: siblingId }));
+    const last = await rig.commit(append());
+    await rig.commit(...batch);
+    first = last.seq;
+    const [place, behind] = [0n, 1n].map((more) => more + BigInt(last.master?.seq ?? -1));
+    const [stream, refused] = [place, behind].map((afterMasterSeq) => rig.followMaster(buyer, { afterMasterSeq }));
+    await rig.settle();
+    const { seq } = await rig.commit(append());
+    await rig.settle();
+    expect([stream?.error, stream?.shown]).toEqual([null, ['caughtUp', seq]]);
+    expect(stream?.answers).toMatchObject([{ message: { value: { head: { hash: last.hash } } } }, {}]);
+    expect(refused?.error).toMatchObject({ code: 'invalid_argument', details: { field: 'after_master_seq' } });
+  });
+
+  test('that is far behind gets the events of the newest batch that their scopes do not list yet', async () => {
+    let first = Number.POSITIVE_INFINITY;
+    const rig = await FollowersRig.withMaster({ store: unlistedFrom(() => first) });
+    await rig.commit(createMaster({ masterId: siblingId, businessRef: 'PO-2' }));
+    for (let n = 0; n < 1_100; n += 100)
+      await rig.commit(...Array.from({ length: 100 }, () => append({ masterId: siblingId })));
+    const { seq } = await rig.commit(append());
+    await rig.commit(...Array.from({ length: largestBatchEvents - 1 }, () => append({ masterId: siblingId })));
+    first = seq;
+    const stream = rig.followMaster(buyer, { afterMasterSeq: -1n });
+    await rig.settle();
+    expect(stream.shown).toEqual([2, seq, 'caughtUp']);
   });
 
   test('is ended with a hint when to come back if its node stops', async () => {
