@@ -139,9 +139,10 @@ export class StoreStopped extends LedgerError {
  * or `overloaded` if it has too much to do. Then nothing was written: an append that may have been written throws
  * OutcomeUnknown instead.
  *
- * Reads see every acknowledged append of every node. Ids, scopes, keys, lists and rows are any well-formed Unicode
- * text of any length, NUL included: a store with short keys hashes the long ones. Arguments and results are never
- * shared with the store.
+ * Reads see every acknowledged append of every node. Before an append is acknowledged, reads may see its entries
+ * without their projections: no scope lists them. So only the newest batch of a ledger may lack projections, until the
+ * next claim or append at the latest. Ids, scopes, keys, lists and rows are any well-formed Unicode text of any length,
+ * NUL included: a store with short keys hashes the long ones. Arguments and results are never shared with the store.
  */
 export interface LedgerStore {
   /**

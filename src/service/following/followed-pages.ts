@@ -25,8 +25,8 @@ export interface FollowedPage {
 }
 
 /**
- * The pages of followed ledgers that a node has in memory: at most `bytesMax`, those that are being read, and those that
- * were used last. A page that was dropped is read again.
+ * The pages of followed ledgers that a node has in memory: at most `bytesMax`, of those that are being read and those
+ * that were used last. A page that was dropped is read again.
  */
 export class FollowedPages {
   readonly #bytesMax: number;

@@ -16,6 +16,12 @@ const failingReads = (isFailing: () => boolean) => (inner: LedgerStore) =>
     },
   });
 
+/** A store that does not show the events from a seq on yet. */
+const hiddenFrom = (first: () => number) => (inner: LedgerStore) =>
+  storeWith(inner, {
+    read: async (...given) => (await inner.read(...given)).filter(({ seq }) => seq < first()),
+  });
+
 test('each new event is read once for all followers of the ledger', async () => {
   const rig = await FollowersRig.withMaster();
   const streams = Array.from({ length: 50 }, (_, n) => rig.followLedger(n % 2 === 0 ? buyer : supplier));
@@ -66,11 +72,7 @@ test('a tail whose read fails tries again, and leaves nothing out', async () => 
 
 test('an event that the store does not show yet is waited for', async () => {
   let hidden = Number.POSITIVE_INFINITY;
-  const store = (inner: LedgerStore): LedgerStore =>
-    storeWith(inner, {
-      read: async (...given) => (await inner.read(...given)).filter(({ seq }) => seq < hidden),
-    });
-  const rig = await FollowersRig.withMaster({ store });
+  const rig = await FollowersRig.withMaster({ store: hiddenFrom(() => hidden) });
   await rig.commit(grant({ access: 'read' }));
   const [stream, granted] = [rig.followLedger(buyer), rig.followLedger(delegate)];
   await rig.settle();
@@ -101,13 +103,9 @@ test('a new event is shown at once if its page is not in memory and takes severa
   expect([granted.shown, granted.error]).toMatchObject([['caughtUp'], { code: 'permission_denied' }]);
 });
 
-test('an event that the store does not show after the earlier ones of its page is waited for with a pause', async () => {
+test('an event that the store does not show, but earlier ones of its page, is waited for with a pause', async () => {
   let hidden = Number.POSITIVE_INFINITY;
-  const store = (inner: LedgerStore): LedgerStore =>
-    storeWith(inner, {
-      read: async (...given) => (await inner.read(...given)).filter(({ seq }) => seq < hidden),
-    });
-  const rig = await FollowersRig.withMaster({ store });
+  const rig = await FollowersRig.withMaster({ store: hiddenFrom(() => hidden) });
   const stream = rig.followLedger(buyer);
   await rig.settle();
   hidden = 3;

@@ -55,7 +55,7 @@ test('pages that are being read stay while the bound can be held without them', 
   ).toEqual([0, 1, -1]);
 });
 
-test('a page that is being read is dropped if the bound cannot be held otherwise, and one without events is not', () => {
+test('a page that is being read is dropped if nothing else keeps the bound, and one without events is not', () => {
   const { memory, pages } = rig(2 * 1_024);
   const empty = pageBeingRead(pages, 0);
   const dropped = pageBeingRead(pages, 32);
