@@ -56,14 +56,18 @@ export async function runAppendConnection(
   let failure: unknown = null;
   let over = false;
 
+  /** Set once nothing more is sent, and the service should end the stream. */
+  let isEnding = false;
+
   const stall = (): void => {
-    failure ??= new LedgerTrustError('connection_lost', 'The append stream brought no outcome for too long.');
+    const silent = new LedgerTrustError('connection_lost', 'The append stream brought no outcome for too long.');
+    failure ??= (inFlight.size === 0 ? resumable : null) ?? silent;
     stream.cancel();
   };
   let watch: NodeJS.Timeout | undefined;
   const rearm = (): void => {
     clearTimeout(watch);
-    watch = inFlight.size === 0 ? undefined : setTimeout(stall, STALL_MS);
+    watch = inFlight.size === 0 && !isEnding ? undefined : setTimeout(stall, STALL_MS);
   };
 
   const take = (bytes: Buffer): void => {
@@ -138,8 +142,8 @@ export async function runAppendConnection(
   }
   if (parts.signal?.aborted) stream.cancel();
   else if (!over) stream.end();
-  clearTimeout(watch);
-  watch = setTimeout(stall, STALL_MS);
+  isEnding = true;
+  rearm();
   await finished;
   clearTimeout(watch);
   parts.signal?.removeEventListener('abort', cancel);

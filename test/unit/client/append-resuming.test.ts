@@ -1,5 +1,5 @@
 import { status } from '@grpc/grpc-js';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { GrpcAppendStream } from '../../../src/client/append/append-stream.ts';
 import { createGrpcTransport } from '../../../src/client/call/grpc-transport.ts';
 import { LedgerTrustError } from '../../../src/client/error.ts';
@@ -9,6 +9,7 @@ import type { AppendEventsRequest } from '../../../src/gen/svc/v1/masters_pb.ts'
 import {
   appended,
   codesOf,
+  type Duplex,
   event,
   numbers,
   type OnRequest,
@@ -162,4 +163,70 @@ describe('an append stream that fails', () => {
       await transport.close();
     },
   );
+});
+
+describe('a service that has answered every event and does not end the stream', () => {
+  const stallMs = 20_000;
+  /** Waits without timers, which are fake here. */
+  const until = async (isSo: () => boolean): Promise<void> => {
+    const endMs = performance.now() + 4_000;
+    while (!isSo() && performance.now() < endMs) await new Promise(setImmediate);
+    expect(isSo()).toBe(true);
+  };
+
+  /** Answers on the first stream when told, and does not end it. Later streams are answered at once and ended. */
+  const hangingService = async (refusedIndex: bigint | null) => {
+    const answers: (() => void)[] = [];
+    const first: Duplex[] = [];
+    let hasEnded = false;
+    const service = await streamingService(
+      (request, send, stream, number) => {
+        if (number > 0) return send(appended(request));
+        first.push(stream);
+        const isRefused = request.clientIndex === refusedIndex;
+        answers.push(() => send(isRefused ? refused(request, 'unavailable', request.clientIndex) : appended(request)));
+      },
+      (stream) => {
+        hasEnded = true;
+        if (!first.includes(stream)) stream.end();
+      },
+    );
+    const stream = service.open();
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    onTestFinished(() => {
+      vi.useRealTimers();
+      first[0]?.end();
+    });
+    /** Whether the client has ended its side of a stream. */
+    const clientEnded = () => until(() => hasEnded);
+    return { stream, streams: service.streams, answers, clientEnded };
+  };
+
+  it('does not keep close() from resolving', async () => {
+    const { stream, answers, clientEnded } = await hangingService(null);
+    const outcome = stream.append(event(0));
+    await until(() => answers.length === 1);
+    let isClosed = false;
+    void stream.close().then(() => {
+      isClosed = true;
+    });
+    await clientEnded();
+    answers[0]?.();
+    expect(await outcome).toMatchObject({ seq: 10 });
+    await vi.advanceTimersByTimeAsync(stallMs);
+    await until(() => isClosed);
+  });
+
+  it('does not keep an event that may be sent again from a new stream', async () => {
+    const { stream, streams, answers, clientEnded } = await hangingService(0n);
+    const [first, second] = [0, 1].map((n) => stream.append(event(n)));
+    await until(() => answers.length === 2);
+    answers[0]?.();
+    await clientEnded();
+    answers[1]?.();
+    expect(await second).toMatchObject({ seq: 11 });
+    await vi.advanceTimersByTimeAsync(stallMs);
+    await until(() => streams.length === 2);
+    expect(await first).toMatchObject({ seq: 10 });
+  });
 });
