@@ -3,6 +3,7 @@ import type { ClientDuplexStream } from '@grpc/grpc-js';
 import {
   type AppendError,
   AppendEventResponseSchema,
+  type AppendEventsResponse,
   AppendEventsResponseSchema,
 } from '../../gen/svc/v1/masters_pb.ts';
 import { answerFromMessage } from '../call/answer-decoding.ts';
@@ -54,6 +55,8 @@ export async function runAppendConnection(
   let settled = 0;
   let resumable: LedgerTrustError | null = null;
   let failure: unknown = null;
+  /** Of the events in flight, if `failure` does not say that they may be written. */
+  let doubt: LedgerTrustError | null = null;
   let over = false;
 
   /** Set once nothing more is sent, and the service should end the stream. */
@@ -71,27 +74,31 @@ export async function runAppendConnection(
   };
 
   const take = (bytes: Buffer): void => {
-    const { clientIndex, outcome } = fromBinary(AppendEventsResponseSchema, bytes);
+    const { clientIndex, outcome } = messageOf(bytes);
     const index = Number(clientIndex);
     const event = open.get(index);
-    if (!inFlight.delete(index) || event === undefined)
+    if (!inFlight.has(index) || event === undefined)
       throw invalidAnswer(`Outcome ${index}`, 'that of an event that was sent');
-    rearm();
     if (outcome.case === 'error' && outcome.value.resumeFrom !== undefined) {
       const error = eventError(outcome.value);
       if (isUncertain(error)) event.uncertain = error;
       if (resumable === null || (isUncertain(error) && !isUncertain(resumable))) resumable = error;
     } else {
-      settled += 1;
       if (outcome.case === 'appended' && outcome.value.event !== undefined) {
         const answer = answerFromMessage(AppendEventResponseSchema, outcome.value.event);
         event.resolve({ ...answer, replayed: outcome.value.replayed } as unknown as Appended);
       } else {
         const error =
-          outcome.case === 'error' ? eventError(outcome.value) : invalidAnswer(`Outcome ${index}`, 'an outcome');
+          outcome.case === 'error'
+            ? eventError(outcome.value)
+            : unreadable(invalidAnswer(`Outcome ${index}`, 'an outcome'));
         event.reject(reportedError(error, event.uncertain));
       }
+      settled += 1;
     }
+    // Only now: an event whose outcome cannot be read is still without one.
+    inFlight.delete(index);
+    rearm();
     parts.wake();
   };
 
@@ -106,6 +113,7 @@ export async function runAppendConnection(
         take(bytes);
       } catch (error) {
         failure ??= error;
+        doubt ??= unreadable(error);
         stream.cancel();
       }
     });
@@ -151,16 +159,32 @@ export async function runAppendConnection(
   const ended = failure ?? lost;
   // If the service itself ended the stream, it has answered every event that it accepted: the open ones were not
   // written.
-  if (isUncertain(ended)) {
+  const uncertain = isUncertain(ended) ? ended : doubt;
+  if (uncertain !== null) {
     for (const index of inFlight) {
       const event = open.get(index);
-      if (event !== undefined) event.uncertain = ended;
+      if (event !== undefined) event.uncertain = uncertain;
     }
   }
   // An error that leaves open whether an event was written comes first: a refusal occurs again on the next connection.
   for (const error of [failure, resumable]) if (isUncertain(error)) return { error, settled };
   const known = failure ?? (inFlight.size > 0 ? null : resumable);
   return { error: known ?? (open.size > 0 ? lost : null), settled };
+}
+
+function messageOf(bytes: Buffer): AppendEventsResponse {
+  try {
+    return fromBinary(AppendEventsResponseSchema, bytes);
+  } catch (cause) {
+    throw invalidAnswer('An outcome', AppendEventsResponseSchema.typeName, cause);
+  }
+}
+
+/** The error of an event that was sent, so that it may be written, and whose outcome says nothing. */
+function unreadable(cause: unknown): LedgerTrustError {
+  return new LedgerTrustError('connection_lost', 'The append stream brought an outcome that cannot be read.', {
+    cause,
+  });
 }
 
 function eventError(error: AppendError): LedgerTrustError {

@@ -113,7 +113,10 @@ describe('an append stream', () => {
   it('fails if it gets an outcome of an event that it never sent', async () => {
     const { open } = await streamingService((request, send) => send({ ...appended(request), clientIndex: 99n }));
     const stream = open();
-    await expect(stream.append(event(0))).rejects.toMatchObject({ code: 'invalid_answer' });
+    await expect(stream.append(event(0))).rejects.toMatchObject({
+      code: 'connection_lost',
+      cause: { code: 'invalid_answer' },
+    });
   });
 });
 

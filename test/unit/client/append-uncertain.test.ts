@@ -73,4 +73,27 @@ describe('an event that may be written', () => {
     const { codes } = await codesOf(answering, 2, { maxInFlight: 2, maxQueued: 10 });
     expect(codes).toEqual(['ok', 'connection_lost']);
   });
+
+  it.each<[string, OnRequest]>([
+    ['is no message', (_request, _send, stream) => void stream.write(Buffer.from([0xff]))],
+    ['is of another event', (request, send) => send({ ...appended(request), clientIndex: 99n })],
+    [
+      'has an event that cannot be read',
+      ({ clientIndex }, send) =>
+        send({ clientIndex, outcome: { case: 'appended', value: { event: { seq: 2n ** 60n } } } }),
+    ],
+  ])(
+    'fails with connection_lost if its outcome %s, and events that were not sent with invalid_answer',
+    async (_what, answering) => {
+      const { codes, sent } = await codesOf(answering, 2, oneByOne);
+      expect({ codes, sent }).toEqual({ codes: ['connection_lost', 'invalid_answer'], sent: [[0]] });
+    },
+  );
+
+  it('fails with connection_lost if its outcome is of no known kind, and the stream goes on', async () => {
+    const answering: OnRequest = (request, send) =>
+      send(request.clientIndex === 0n ? { clientIndex: 0n } : appended(request));
+    const { codes, sent } = await codesOf(answering, 2, oneByOne);
+    expect({ codes, sent }).toEqual({ codes: ['connection_lost', 'ok'], sent: [[0, 1]] });
+  });
 });
