@@ -26,6 +26,9 @@ import { HeartbeatCheckpoints } from './heartbeat-checkpoints.ts';
 
 /** Three heartbeats of the service. */
 const SILENCE_MAX_MS = 45_000;
+
+/** Milliseconds. The service asks for 10 s at most; without a bound it could silence a follower for weeks. */
+const HINT_MAX_MS = 60_000;
 /** A stream that lived this long, or brought an event, counts as a success: the next wait is short again. */
 const STEADY_MS = 10_000;
 
@@ -335,5 +338,5 @@ function unfoundedEnd(): LedgerTrustError {
 /** The hint in the details is exact; the one of the header counts whole seconds. */
 function withHint(error: LedgerTrustError): Pick<LedgerTrustError, 'retryAfterMs'> {
   const hint = error.details.retry_after_ms;
-  return typeof hint === 'number' ? { retryAfterMs: hint } : error;
+  return typeof hint === 'number' ? { retryAfterMs: Math.min(hint, HINT_MAX_MS) } : error;
 }
