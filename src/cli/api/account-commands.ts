@@ -6,7 +6,14 @@ import { LedgerTrustError } from '../../client/error.ts';
 import { publicKeyBase64 } from '../../client/signing/signing.ts';
 import { actorUri } from '../../domain/values/svc-uri.ts';
 import { readApiKey, readPrivateKey, writePrivateKey } from '../commands/file-content.ts';
-import { makeProfileFolder, type Profile, profileKeyPath, profilePath, writeProfile } from '../service/profile.ts';
+import {
+  keepProfile,
+  openProfile,
+  type Profile,
+  profileKeyPath,
+  profilePath,
+  writeProfile,
+} from '../service/profile.ts';
 import { openService } from '../service/service.ts';
 import { CliError, type Terminal, usageError } from '../terminal/terminal.ts';
 import { type ApiCall, addApiCommand, neededOption, option, sentenceOf } from './api-command.ts';
@@ -85,7 +92,9 @@ async function register({ terminal, client, settings, options }: ApiCall<Registe
   const productionName = `${profileName}-production`;
   if (existsSync(profilePath(terminal, productionName)) && options.replace !== true)
     throw new CliError(`There is a profile ${productionName} already: give another --profile, or --replace.`);
-  await makeProfileFolder(terminal);
+  // Opened first, so that no API key is made that then cannot be kept.
+  await using file = await openProfile(terminal, profileName);
+  await using productionFile = await openProfile(terminal, productionName);
   const key = options.signing ? await signingKey(terminal, profileName, options.key) : null;
   const { name, email, region } = options;
   const publicKey = key === null ? undefined : publicKeyBase64(key.privateKey);
@@ -96,8 +105,9 @@ async function register({ terminal, client, settings, options }: ApiCall<Registe
     actor_id: sandbox.actorId,
     ...(key === null || sandbox.signingKey === null ? {} : { key_file: key.file, key_id: sandbox.signingKey.kid }),
   };
-  await writeProfile(terminal, profileName, made);
-  await writeProfile(terminal, productionName, { url, api_key: production.apiKey, actor_id: production.actorId });
+  // Last is the profile that keeps register from registering again.
+  await keepProfile(productionFile, { url, api_key: production.apiKey, actor_id: production.actorId });
+  await keepProfile(file, made);
   return shownProfile(profileName, made, { environment: 'sandbox', production: productionName });
 }
 

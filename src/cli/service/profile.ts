@@ -2,7 +2,7 @@ import { mkdir, stat } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { isAbsolute, join } from 'node:path';
 import { exitCodes } from '../terminal/exit-codes.ts';
-import { fileSink } from '../terminal/sink.ts';
+import { fileSink, type Sink } from '../terminal/sink.ts';
 import { CliError, inputError, readInput, reasonOf, type Terminal, usageError } from '../terminal/terminal.ts';
 
 /** What a profile file holds, as JSON. It holds a secret, so that its owner alone may read it. */
@@ -92,13 +92,22 @@ function profileIn(text: string): Profile | null {
 
 /** Makes or replaces the file of a profile, mode 0600, as a whole. Throws CliError. */
 export async function writeProfile(terminal: Terminal, name: string, profile: Profile): Promise<void> {
-  await makeProfileFolder(terminal);
-  await using sink = await fileSink(profilePath(terminal, name));
-  await sink.write(JSON.stringify(profile, null, 2));
-  await sink.keep();
+  await using file = await openProfile(terminal, name);
+  await keepProfile(file, profile);
 }
 
-export async function makeProfileFolder(terminal: Terminal): Promise<void> {
+/** Opens the file of a profile, which keepProfile makes or replaces. Throws CliError. */
+export async function openProfile(terminal: Terminal, name: string): Promise<Sink> {
+  await makeProfileFolder(terminal);
+  return fileSink(profilePath(terminal, name));
+}
+
+export async function keepProfile(file: Sink, profile: Profile): Promise<void> {
+  await file.write(JSON.stringify(profile, null, 2));
+  await file.keep();
+}
+
+async function makeProfileFolder(terminal: Terminal): Promise<void> {
   const folder = profileFolder(terminal);
   await mkdir(folder, { recursive: true, mode: 0o700 }).catch((error: unknown) => {
     throw new CliError(`${folder} cannot be made: ${reasonOf(error)}.`, exitCodes.writeFailed);

@@ -9,7 +9,7 @@ import { outputError, type Terminal } from './terminal.ts';
 export type Write = (line: string) => Promise<void>;
 
 /** Where lines are written to. Disposing removes output that was not kept. */
-interface Sink extends AsyncDisposable {
+export interface Sink extends AsyncDisposable {
   readonly write: Write;
   /** Completes the output, after everything was written. */
   keep(): Promise<void>;

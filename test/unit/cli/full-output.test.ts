@@ -1,13 +1,14 @@
 import { spawnSync } from 'node:child_process';
-import { closeSync, openSync } from 'node:fs';
+import { closeSync, openSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { exitCodes } from '../../../src/cli/terminal/exit-codes.ts';
+import { against, answer } from '../../support/answering-service.ts';
 import { events, exported } from '../../support/export-of-vectors.ts';
 import { runHere } from '../../support/program-here.ts';
 import { newShell } from '../../support/shell.ts';
 
-const { file } = newShell();
+const { dir, file } = newShell();
 const program = join(import.meta.dirname, '../../../cluster/cli.ts');
 
 /** A run of the program whose stdout or stderr is a full disk. */
@@ -41,6 +42,16 @@ test.each([
   const { code, err } = await runHere(args, { env });
   expect(err).toMatch(/^ledger-trust: \/\S+ cannot be (written|made): .+\.\n$/);
   expect(code).toBe(exitCodes.writeFailed);
+});
+
+test('register calls nobody if the profiles cannot be written, since the API keys would be lost', async () => {
+  // As root too, nobody can make a file there.
+  symlinkSync('/proc/self', join(dir, 'ledger-trust'));
+  const args = ['register', '--name', 'a', '--email', 'a@a.example', '--no-signing'];
+  const { baseUrl, seen } = await against((_, response) => answer(response, 503, {}));
+  const { code, err } = await runHere(args, { env: { XDG_CONFIG_HOME: dir, LEDGER_TRUST_URL: baseUrl } });
+  expect(err).toMatch(/^ledger-trust: \S+\.json cannot be written: .+\.\n$/);
+  expect({ code, seen }).toEqual({ code: exitCodes.writeFailed, seen: [] });
 });
 
 test('a command whose errors cannot be written keeps its exit code', () => {
