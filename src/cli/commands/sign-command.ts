@@ -3,6 +3,7 @@ import { digestOf, entityRequestInput, type SigningInput, signerFromPrivateKey }
 import { LedgerError } from '../../domain/errors.ts';
 import { parseKid } from '../../domain/keys/signature.ts';
 import { checkEventType, checkTime, checkUuid } from '../../domain/values/fields.ts';
+import { shownJson } from '../terminal/shown-text.ts';
 import { inputError, nameOf, readInput, type Terminal, usageError } from '../terminal/terminal.ts';
 import { readJson, readPrivateKey } from './file-content.ts';
 
@@ -81,7 +82,10 @@ async function show(terminal: Terminal, options: SignOptions, input: Signed): Pr
   const digestHex = Buffer.from(digest).toString('hex');
   if (!options.json) {
     const time = input.timestamp === undefined ? '' : `timestamp  ${input.timestamp}\n`;
-    return terminal.print(`canonical  ${input.canonical}\n${time}digest     ${digestHex}\nsignature  ${signature}\n`);
+    const canonical = shownJson(input.canonical);
+    if (canonical !== input.canonical)
+      terminal.tell('Some characters of the canonical JSON are shown escaped: --json has the exact text.\n');
+    return terminal.print(`canonical  ${canonical}\n${time}digest     ${digestHex}\nsignature  ${signature}\n`);
   }
   const headers = {
     'X-Actor-Sig': signature,
@@ -96,7 +100,7 @@ async function show(terminal: Terminal, options: SignOptions, input: Signed): Pr
     signature,
     headers,
   };
-  return terminal.print(`${JSON.stringify(shown, null, 2)}\n`);
+  return terminal.print(`${shownJson(JSON.stringify(shown, null, 2))}\n`);
 }
 
 function needed(value: string | undefined, option: string): string {

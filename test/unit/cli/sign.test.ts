@@ -51,6 +51,7 @@ describe('keygen', () => {
 describe('sign', () => {
   const pem = ed25519Key(Buffer.from(vectors.keys.supplier.seed_hex, 'hex')).export({ format: 'pem', type: 'pkcs8' });
   const key = file('supplier.pem', pem.toString());
+  const escapedNote = 'Some characters of the canonical JSON are shown escaped: --json has the exact text.\n';
   /** Signs with the key of the supplier. `words`: the options, separated by spaces. */
   const sign = (words: string, input = '{}') => runHere(['sign', '--key', key, ...words.split(' ')], { input });
 
@@ -59,10 +60,11 @@ describe('sign', () => {
       const payload = index === 0 ? file('payload.json', vector.sig_payload) : '-';
       const words = `--event-type ${vector.event_type} --ledger-id ${vector.ledger_id} --payload ${payload}`;
       const args = ['sign', '--key', key, ...words.split(' ')];
+      const canonical = vector.canonical_json.replace('\u2028', '\\u2028').replace('\u0080', '\\u0080');
       expect(await runHere(args, { input: JSON.stringify(vector.sig_payload) })).toEqual({
         code: 0,
-        err: '',
-        out: `canonical  ${vector.canonical_json}\ndigest     ${vector.digest_hex}\nsignature  ${vector.signature_base64}\n`,
+        err: canonical === vector.canonical_json ? '' : escapedNote,
+        out: `canonical  ${canonical}\ndigest     ${vector.digest_hex}\nsignature  ${vector.signature_base64}\n`,
       });
     }
   });
@@ -76,6 +78,18 @@ describe('sign', () => {
       digest: vector.digest_hex,
       headers: { 'X-Actor-Sig': vector.signature_base64, 'X-Signing-Key-ID': vectors.kid },
     });
+  });
+
+  it('shows no character that could hide what is signed, and says where the text is exact', async () => {
+    const payload = JSON.stringify({ a: '\u202e1\u009b2K\u2028' });
+    const words = `--event-type A --ledger-id ${ledgerId} --payload -`;
+    const plain = await sign(words, payload);
+    const json = await sign(`${words} --json`, payload);
+    for (const { out } of [plain, json]) expect(out).not.toMatch(/[\p{Bidi_Control}\p{Zl}\u009b]/u);
+    expect(plain.out).toContain(String.raw`canonical  {"a":"\u202e1\u009b2K\u2028"}`);
+    expect(plain.err).toBe(escapedNote);
+    expect(json.err).toBe('');
+    expect(JSON.parse(json.out)).toMatchObject({ canonical_json: payload });
   });
 
   it('signs an entity request', async () => {
