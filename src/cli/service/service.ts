@@ -6,8 +6,9 @@ import { readInput, type Terminal, usageError } from '../terminal/terminal.ts';
 /** `name` is that of the option or variable with this value. Throws CliError (exit code 64) if it is no base URL. */
 export function baseUrlOf(name: string, value: string): string {
   const url = URL.parse(value);
-  const isBase = /^https?:$/.test(url?.protocol ?? '') && url?.username === '' && url.search === '' && url.hash === '';
-  if (!isBase) throw usageError(`${name} must be a base URL such as https://ledger.example.`);
+  const isHttp = /^https?:$/.test(url?.protocol ?? '');
+  const hasMore = url !== null && [url.username, url.password, url.search, url.hash].some((part) => part !== '');
+  if (!isHttp || hasMore) throw usageError(`${name} must be a base URL such as https://ledger.example.`);
   return value;
 }
 

@@ -19,7 +19,7 @@ export function restAddress(baseUrl: string): { readonly origin: string; readonl
   const url = new URL(baseUrl);
   if (url.protocol !== 'http:' && url.protocol !== 'https:')
     throw new TypeError('baseUrl must be an http or https URL');
-  if (url.username !== '' || url.search !== '' || url.hash !== '')
+  if (url.username !== '' || url.password !== '' || url.search !== '' || url.hash !== '')
     throw new TypeError('baseUrl is an address and a path alone');
   return { origin: url.origin, prefix: url.pathname.replace(/\/$/, '') };
 }

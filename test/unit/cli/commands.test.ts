@@ -41,6 +41,10 @@ describe('the command line', () => {
     [['export', ledgerId, '--url', 'nonsense'], 'Option --url must be a base URL such as https://ledger.example.'],
     [['export', ledgerId, '--url', 'file:///x'], 'Option --url must be a base URL such as https://ledger.example.'],
     [
+      ['export', ledgerId, '--url', 'https://:secret@ledger.example'],
+      'Option --url must be a base URL such as https://ledger.example.',
+    ],
+    [
       ['verify', eventsFile, '--resolver', 'nonsense'],
       'Option --resolver must be a base URL such as https://ledger.example.',
     ],

@@ -58,6 +58,13 @@ describe('a call', () => {
     expect(seen.map(({ url }) => url)).toEqual(['/trust/v1/legal/terms', '/v1/legal/terms']);
   });
 
+  it.each(['https://user@ledger.example', 'https://:secret@ledger.example', 'https://ledger.example/?a', 'file:///x'])(
+    'has no client with the base URL %s',
+    (baseUrl) => {
+      expect(() => createClient({ baseUrl })).toThrow(TypeError);
+    },
+  );
+
   it('reports request id, replay and attempts of its answer', async () => {
     const replayed = { 'idempotent-replayed': 'true' };
     const { client } = await against((_, response) => answer(response, 200, key, replayed));
