@@ -3,6 +3,7 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { GrpcAppendStream } from '../../../src/client/append/append-stream.ts';
 import { createGrpcTransport } from '../../../src/client/call/grpc-transport.ts';
 import { LedgerTrustError } from '../../../src/client/error.ts';
+import type { AppendStreamOptions } from '../../../src/client/index.ts';
 import type { Facts } from '../../../src/client/signing/facts.ts';
 import type { Signer } from '../../../src/client/signing/signing.ts';
 import type { AppendEventsRequest } from '../../../src/gen/svc/v1/masters_pb.ts';
@@ -175,7 +176,7 @@ describe('a service that has answered every event and does not end the stream', 
   };
 
   /** Answers on the first stream when told, and does not end it. Later streams are answered at once and ended. */
-  const hangingService = async (refusedIndex: bigint | null) => {
+  const hangingService = async (refusedIndex: bigint | null, options?: AppendStreamOptions) => {
     const answers: (() => void)[] = [];
     const first: Duplex[] = [];
     let hasEnded = false;
@@ -191,7 +192,7 @@ describe('a service that has answered every event and does not end the stream', 
         if (!first.includes(stream)) stream.end();
       },
     );
-    const stream = service.open();
+    const stream = service.open(options);
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     onTestFinished(() => {
       vi.useRealTimers();
@@ -228,5 +229,15 @@ describe('a service that has answered every event and does not end the stream', 
     await vi.advanceTimersByTimeAsync(stallMs);
     await until(() => streams.length === 2);
     expect(await first).toMatchObject({ seq: 10 });
+  });
+
+  it('does not make uncertain an event that was refused unwritten', async () => {
+    const { stream, answers, clientEnded } = await hangingService(0n, { attemptsMax: 1 });
+    const outcome = stream.append(event(0)).catch((error: unknown) => error);
+    await until(() => answers.length === 1);
+    answers[0]?.();
+    await clientEnded();
+    await vi.advanceTimersByTimeAsync(stallMs);
+    expect(await outcome).toMatchObject({ code: 'unavailable' });
   });
 });
