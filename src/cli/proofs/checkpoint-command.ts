@@ -3,7 +3,7 @@ import { type Command, InvalidArgumentError } from 'commander';
 import type { LedgerTrustClient } from '../../client/client.ts';
 import { LedgerTrustError } from '../../client/error.ts';
 import type { VerifiedCheckpoint } from '../../client/proofs/proof-reading.ts';
-import { Watermarks } from '../../client/proofs/watermarks.ts';
+import { Watermarks, WatermarksNotWritten } from '../../client/proofs/watermarks.ts';
 import type { WatermarkState } from '../../client/watermark-store.ts';
 import { encodeBase64 } from '../../domain/keys/base64.ts';
 import { sha256Hex } from '../../domain/keys/hash.ts';
@@ -102,7 +102,7 @@ async function checked(look: () => Promise<VerifiedCheckpoint>, file: string): P
       const unproven = 'The service did not show that its new checkpoint continues the kept one.';
       throw await withEvidence(`${sentenceOf(error)} ${unproven}`, error.notes, `${file}.unproven`);
     }
-    if (error instanceof Error && 'syscall' in error) throw outputError(file, error);
+    if (error instanceof WatermarksNotWritten) throw outputError(file, error.cause);
     if (!(error instanceof ProofRefused)) throw error;
     const refused = refusedError(error);
     if (error.reason !== 'checkpoints_contradict') throw refused;

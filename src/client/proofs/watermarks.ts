@@ -14,6 +14,15 @@ import { givenLogKey } from './verify-proof.ts';
 /** What the user knows from elsewhere than the service. */
 export interface WatermarksOptions extends Pick<WatermarkStore, 'logKeys' | 'newOrigin'> {}
 
+/** The file stays as it was. `cause` says why. */
+export class WatermarksNotWritten extends Error {
+  override name = 'WatermarksNotWritten';
+
+  constructor(path: string, cause: unknown) {
+    super(`${path} cannot be written: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
+  }
+}
+
 const FORMAT = 'ledger-trust-watermarks/1';
 /** Some 100,000 logs. */
 const FILE_MAX_MIB = 64;
@@ -25,7 +34,7 @@ const FILE_MAX_BYTES = FILE_MAX_MIB * 1024 * 1024;
  * of one process may share an object. Let one process at a time use the file: of two updates at once one can be lost.
  *
  * Methods reject with LedgerTrustError `invalid_answer` for a file that holds something else or more, and with the
- * error of the file system.
+ * error of the file system. If the file cannot be written, that is the `cause` of the error.
  */
 export class Watermarks implements WatermarkStore {
   readonly logKeys: readonly string[];
@@ -72,19 +81,19 @@ export class Watermarks implements WatermarkStore {
   }
 }
 
-/** After a crash the file has its old content or the new one. Throws Error for more than is read again. */
+/** After a crash the file has its old content or the new one. Throws WatermarksNotWritten. */
 async function replace(path: string, content: Buffer): Promise<void> {
-  if (content.length > FILE_MAX_BYTES)
-    throw new Error(`${path} would be larger than ${FILE_MAX_MIB} MiB: keep some of the logs in another file.`);
   const part = `${path}.${randomUUID()}.part`;
   try {
+    if (content.length > FILE_MAX_BYTES)
+      throw new Error(`it would be larger than ${FILE_MAX_MIB} MiB: keep some of the logs in another file`);
     await using file = await open(part, 'wx', 0o600);
     await file.writeFile(content);
     await file.sync();
     await renameDurably(part, path);
   } catch (error) {
     await rm(part, { force: true });
-    throw error;
+    throw new WatermarksNotWritten(path, error);
   }
 }
 

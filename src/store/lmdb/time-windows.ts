@@ -11,7 +11,8 @@ export const removedAtOnceMax = 1_000;
  * window that is over are removed in slices, and only the last slice is emptied as a table.
  *
  * Invariant: table `window % tables.length` holds entries of one window only, and `facts` says which window until the
- * table is empty. The newest window never goes back, even if the clock does, so that nothing is removed too early.
+ * table is empty. While it holds entries, the newest window never goes back, even if the clock does, so that nothing is
+ * removed too early.
  * While a window gets entries, the table of the next one is emptied. A new process continues what the last one began.
  */
 export class TimeWindows {
@@ -21,7 +22,7 @@ export class TimeWindows {
   readonly #facts: Tables['facts'];
   readonly #commits: Commits;
   readonly #held: number[];
-  /** The windows whose entries are being removed. Their entries are not read any more. */
+  /** The windows whose entries this process is removing. It does not read them any more. */
   readonly #emptying = new Map<number, Promise<void>>();
 
   /** With n tables an entry is kept for n - 2 windows at least. */
@@ -36,8 +37,9 @@ export class TimeWindows {
 
   /**
    * Returns the table for new entries at `nowMs` (ms since 1970), and begins to empty the table of the next window. If
-   * the returned table still holds an older window, because there was no entry in the window before, one commit empties
-   * it. Writes that the caller queues afterwards in the same turn of the event loop come after that commit.
+   * the returned table still holds an older window, because there was no entry in the window before or the emptying has
+   * not ended, one commit empties it. Writes that the caller queues afterwards in the same turn of the event loop come
+   * after that commit.
    */
   at(nowMs: number): BytesTable {
     const window = Math.max(Math.floor(nowMs / this.#windowMs), ...this.#held);

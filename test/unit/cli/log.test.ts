@@ -86,7 +86,7 @@ describe('log rotate', () => {
     expect(existsSync(dataDir)).toBe(false);
     await start();
     const refused = await command('rotate', join(dataDir, 'secrets.key'));
-    expect(refused).toMatchObject({ code: 1, err: expect.stringMatching(/must be an Ed25519 private key/) });
+    expect(refused).toMatchObject({ code: 66, err: expect.stringMatching(/must be an Ed25519 private key/) });
   });
 });
 

@@ -26,5 +26,6 @@ it('what is kept of an event does not keep its line of the export in memory', as
 it('the name __proto__ is a member of a payload like any other', async () => {
   const payload = JSON.parse('{"__proto__":{"weight":1},"weight":2}');
   const { events: read } = await readVerifyInput(terminal, file('proto.jsonl', exported([{ ...events[4], payload }])));
-  for await (const event of read()) expect(JSON.stringify(event.payload)).toBe('{"__proto__":{"weight":1},"weight":2}');
+  const texts = (await Array.fromAsync(read())).map((event) => JSON.stringify(event.payload));
+  expect(texts).toEqual(['{"__proto__":{"weight":1},"weight":2}']);
 });

@@ -54,7 +54,8 @@ test('a file that would be larger than is read is not written, and the old one s
   const watermarks = new Watermarks(file);
   const checkpoints = new Map([['x', 'y'.repeat(2 ** 26)]]);
   const update = watermarks.update((state) => state && { ...state, checkpoints });
-  await expect(update).rejects.toThrow(`${file} would be larger than 64 MiB: keep some of the logs in another file.`);
+  const sentence = 'cannot be written: it would be larger than 64 MiB: keep some of the logs in another file';
+  await expect(update).rejects.toThrow(`${file} ${sentence}`);
   expect(readFileSync(file, 'utf8')).toBe(before);
 });
 
