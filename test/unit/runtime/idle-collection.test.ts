@@ -7,9 +7,9 @@ const module = JSON.stringify(new URL('../../../src/runtime/limits/idle-collecti
 
 /**
  * A thread that held 96 MiB for long enough to be taken for lasting, and from then on makes a little at a time, so that
- * V8 sees no reason to collect. Says how many MiB it holds in the end.
+ * V8 sees no reason to collect. Says how many MiB it holds in the end. `busyMs`: how long it works in each 20 ms.
  */
-const burst = (call: string): string => `
+const burst = (call: string, busyMs = 0): string => `
   import { setTimeout as delay } from 'node:timers/promises';
   import { getHeapStatistics } from 'node:v8';
   import { parentPort } from 'node:worker_threads';
@@ -18,7 +18,11 @@ const burst = (call: string): string => `
   await delay(300);
   let held = Array.from({ length: 96 }, () => Array.from({ length: 2 ** 15 }, (_, at) => ({ at })));
   held = held.length === 0 ? held : null;
-  const more = setInterval(() => JSON.stringify(Array.from({ length: 2_000 }, (_, at) => ({ at }))), 20);
+  const more = setInterval(() => {
+    const untilMs = performance.now() + ${busyMs};
+    JSON.stringify(Array.from({ length: 2_000 }, (_, at) => ({ at })));
+    while (performance.now() < untilMs);
+  }, 20);
   await delay(2_000);
   clearInterval(more);
   parentPort.postMessage(getHeapStatistics().total_physical_size / 2 ** 20);
@@ -68,6 +72,15 @@ test('an idle thread returns the memory of a burst', async () => {
   ]);
   expect(without).toBeGreaterThan(80);
   expect(held).toBeLessThan(40);
+});
+
+test('a thread that works for a third of the time returns the memory of a burst too', async () => {
+  const [without, held] = await Promise.all([
+    said(burst('', 7)),
+    said(burst('collectWhenIdle({ checkIntervalMs: 200 });', 7)),
+  ]);
+  expect(without).toBeGreaterThan(80);
+  expect(held).toBeLessThan(60);
 });
 
 test('an idle thread lets go of what it held outside of its heap', async () => {
