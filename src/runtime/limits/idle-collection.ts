@@ -23,9 +23,9 @@ interface IdleCollectionOptions {
 }
 
 /**
- * Gives memory back once the calling thread is idle, or half busy after a burst. V8 only collects when objects are made,
- * so a thread keeps what it held in a burst. Measured: after a minute of calls that were reset, the process held 560 MiB
- * for as long as it ran; with this, 320 MiB.
+ * Gives memory back once the calling thread is idle, or half busy after a burst. V8 only collects when objects are
+ * made, so a thread keeps what it held in a burst. Measured: after a minute of calls that were reset, the process
+ * held 560 MiB for as long as it ran; with this, 320 MiB.
  *
  * `processGrowthBytes`: collect also after this growth of the memory of all threads. What a thread's objects hold
  * outside of its heap, such as ended sessions of TLS and HTTP/2, shows there alone.
