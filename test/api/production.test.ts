@@ -205,7 +205,7 @@ describe('the data of a node', () => {
   test('keep their old seals after a rotation, and the old key signs the start of the new one', async () => {
     for (const wrong of ['/no/key.pem', env.SECRETS_KEY_FILE]) {
       const refused = await cli('authority', 'rotate', wrong);
-      expect(refused).toMatchObject({ code: 1, out: '' });
+      expect(refused).toMatchObject({ code: 66, out: '' });
       expect(refused.err).toMatch(new RegExp(`^ledger-trust: ${wrong} must be [^\\n]+\\n$`));
     }
     const rotated = await cli('authority', 'rotate', second);
