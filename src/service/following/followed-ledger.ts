@@ -13,7 +13,7 @@ import { unboundedWalk, type Walk } from '../walking/walk.ts';
 import type { FollowMeter } from './follow-meter.ts';
 import { FollowedCheckpoints, type FollowedCheckpointsParts } from './followed-checkpoints.ts';
 import { FollowedEvent } from './followed-event.ts';
-import { type FollowedPage, type FollowedPages, pageSeqs } from './followed-pages.ts';
+import { type FollowedPage, type FollowedPages, pageFrom, pageSeqs } from './followed-pages.ts';
 import type { GrantsMemory } from './grants-memory.ts';
 import { LearnedHeads } from './learned-heads.ts';
 import type { HeadWatch, LedgerHeads } from './ledger-heads.ts';
@@ -173,17 +173,38 @@ export class FollowedLedger {
   }
 
   /**
-   * Reads events from `seq` on, which must not be above `shownSeq`. Afterwards `at` may have it. `walk` is charged if
-   * the events are far behind the head.
+   * Reads the event of a seq that is not above `shownSeq`, and others beside it. `walk` is charged if the event is far
+   * behind the head.
    */
-  async read(seq: number, walk: (read: (walk: Walk) => Promise<void>) => Promise<void>): Promise<void> {
-    const page = this.#parts.pages.use(this.ledgerId, seq);
-    if (page.reading !== null) return page.reading;
-    const isNear = seq > this.#readSeq - sharedSeqs;
-    const reading = isNear
-      ? this.#extend(page, this.#shownSeq, this.#walk, null)
-      : walk((own) => this.#extend(page, this.#shownSeq, own, null));
-    await underWay(page, reading);
+  async read(seq: number, walk: (read: (walk: Walk) => Promise<void>) => Promise<void>): Promise<FollowedEvent | null> {
+    const page = await this.#pageWith(seq, (part) =>
+      seq > this.#readSeq - sharedSeqs
+        ? this.#extend(part, this.#shownSeq, this.#walk, null)
+        : walk((own) => this.#extend(part, this.#shownSeq, own, null)),
+    );
+    return page.events[seq - page.first] ?? null;
+  }
+
+  /**
+   * Reads on in the page of a seq until it has that seq. Throws if a read brings nothing, so that each read makes
+   * progress.
+   */
+  async #pageWith(seq: number, extend: (page: FollowedPage) => Promise<void>): Promise<FollowedPage> {
+    const { pages } = this.#parts;
+    let page = pages.use(this.ledgerId, seq);
+    while (page.first + page.events.length <= seq) {
+      // Dropped while it was read: begun anew it might be dropped again. From `seq` on one read is enough.
+      if (!pages.has(page)) page = pageFrom(this.ledgerId, seq);
+      if (page.reading !== null) {
+        await page.reading;
+        continue;
+      }
+      const known = page.events.length;
+      await underWay(page, extend(page));
+      if (page.events.length === known)
+        throw new Error(`the log of ledger ${this.ledgerId} does not show seq ${seq} yet`);
+    }
+    return page;
   }
 
   #headAdvanced(): void {
@@ -204,7 +225,6 @@ export class FollowedLedger {
         if (this.#isClosed) return;
         if (this.#readSeq === this.#shownSeq) await this.#readOn(watch);
         const events = Math.min(this.#readSeq - this.#shownSeq, pageSeqs);
-        if (events === 0) continue;
         this.#shownSeq += events;
         await this.#wakeAll(events, watch);
       }
@@ -259,26 +279,14 @@ export class FollowedLedger {
     return false;
   }
 
-  /**
-   * Reads what follows the newest event that was read, as far as its page goes. Where the page begins before that event
-   * and is not in memory, one read may not reach it: then `#readSeq` stays, and the next call reads on.
-   */
-  async #readOn({ seq: headSeq, learnedMs }: HeadWatch): Promise<void> {
-    const seq = this.#readSeq + 1;
-    const page = this.#parts.pages.use(this.ledgerId, seq);
-    if (page.reading !== null) return page.reading;
-    const known = page.events.length;
-    if (page.first + known <= seq)
-      await underWay(
-        page,
-        this.#extend(page, headSeq, this.#walk, (of) => this.#unread.learnedMs(of) ?? learnedMs),
-      );
-    const end = page.first + page.events.length - 1;
-    if (end < seq) {
-      if (page.events.length > known) return;
-      throw new Error(`the log of ledger ${this.ledgerId} does not show seq ${seq} yet`);
-    }
-    this.#readSeq = Math.min(end, headSeq);
+  /** Reads what follows the newest event that was read, as far as its page goes. */
+  async #readOn(watch: HeadWatch): Promise<void> {
+    const page = await this.#pageWith(this.#readSeq + 1, (part) => {
+      // Each read goes as far as the head has come meanwhile: it may find the end of an access.
+      const { seq: headSeq, learnedMs } = watch;
+      return this.#extend(part, headSeq, this.#walk, (seq) => this.#unread.learnedMs(seq) ?? learnedMs);
+    });
+    this.#readSeq = Math.min(page.first + page.events.length - 1, watch.seq);
     this.#unread.forget(this.#readSeq);
   }
 
@@ -367,10 +375,11 @@ export class FollowedLedger {
   }
 }
 
-/** Notes the read at its page until it has ended, so that others wait for it. Returns the read. */
-function underWay(page: FollowedPage, reading: Promise<void>): Promise<void> {
+/** Notes the read at its page until it has ended, so that others wait for it. Ends when it is noted no more. */
+async function underWay(page: FollowedPage, reading: Promise<void>): Promise<void> {
   page.reading = Promise.allSettled([reading]).then(() => {
     page.reading = null;
   });
-  return reading;
+  await page.reading;
+  await reading;
 }

@@ -13,7 +13,7 @@ interface PageMemory {
   release(bytes: number): void;
 }
 
-/** Events of one ledger between two multiples of `pageSeqs`. */
+/** Events of one ledger: between two multiples of `pageSeqs`, if they are among the pages of a node. */
 export interface FollowedPage {
   readonly ledgerId: string;
   readonly first: number;
@@ -54,15 +54,20 @@ export class FollowedPages {
   use(ledgerId: string, seq: number): FollowedPage {
     const key = keyOf(ledgerId, seq);
     const found = this.#pages.get(key);
-    const page = found ?? { ledgerId, first: seq - (seq % pageSeqs), events: [], reading: null, bytes: 0 };
+    const page = found ?? pageFrom(ledgerId, seq - (seq % pageSeqs));
     if (found !== undefined) this.#pages.delete(key);
     this.#pages.set(key, page);
     return page;
   }
 
+  /** Whether the page was not dropped. */
+  has(page: FollowedPage): boolean {
+    return this.#pages.get(keyOf(page.ledgerId, page.first)) === page;
+  }
+
   add(page: FollowedPage, event: FollowedEvent | null, rowChars: number): void {
     page.events.push(event);
-    if (this.#pages.get(keyOf(page.ledgerId, page.first)) !== page) return;
+    if (!this.has(page)) return;
     // The events of a page are released together.
     const bytes = inUnits(eventBytes + rowChars * bytesOfChar);
     page.bytes += bytes;
@@ -91,6 +96,11 @@ export class FollowedPages {
     this.#bytes -= page.bytes;
     this.#memory.release(page.bytes);
   }
+}
+
+/** A page without events, which is not among the pages of a node. */
+export function pageFrom(ledgerId: string, first: number): FollowedPage {
+  return { ledgerId, first, events: [], reading: null, bytes: 0 };
 }
 
 function keyOf(ledgerId: string, seq: number): string {

@@ -196,11 +196,10 @@ export class Follower extends WakefulStream<FollowAnswer> implements LedgerFollo
         this.#past = await this.#readPast();
         continue;
       }
-      const followed = this.#ledger.at(this.#position.nextSeq);
-      if (followed === undefined) {
-        await this.#read();
-        continue;
-      }
+      const inMemory = this.#ledger.at(this.#position.nextSeq);
+      // What was read may not be in memory any more: it is taken from the read.
+      const followed = inMemory === undefined ? await this.#read() : inMemory;
+      if (this.#call.aborted || this.#isBeatDue) continue;
       // Between this look at the access and the answer nothing is awaited.
       this.#position.nextSeq += 1;
       if (followed === null) continue;
@@ -224,7 +223,7 @@ export class Follower extends WakefulStream<FollowAnswer> implements LedgerFollo
     return !this.#position.readsAll && this.#ledger.shownSeq - this.#position.nextSeq > nearSeqs;
   }
 
-  #read(): Promise<void> {
+  #read(): Promise<FollowedEvent | null> {
     return this.#ledger.read(this.#position.nextSeq, (read) => this.#call.partWalk(read));
   }
 
@@ -264,7 +263,7 @@ export class Follower extends WakefulStream<FollowAnswer> implements LedgerFollo
         ...{ fromSeq: this.#position.nextSeq, from: null, to: null, startSeq: null },
       }),
     );
-    // The scopes may not list the events of the newest batch yet: the tail reads those by their seqs.
+    // It is possible that no scope lists the newest batch yet: the tail reads its events by their seqs.
     return this.#pastOf(page, shownSeq - largestBatchEvents);
   }
 

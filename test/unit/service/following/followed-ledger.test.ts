@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { FollowedLedger } from '../../../../src/service/following/followed-ledger.ts';
-import { pageSeqs } from '../../../../src/service/following/followed-pages.ts';
+import { type FollowedPages, pageSeqs } from '../../../../src/service/following/followed-pages.ts';
 import { unboundedWalk } from '../../../../src/service/walking/walk.ts';
 import type { LedgerStore } from '../../../../src/store/ledger-store.ts';
 import { settled } from '../../../support/clock.ts';
@@ -101,6 +101,63 @@ test('a new event is shown at once if its page is not in memory and takes severa
   expect(rig.counts.pagesRead).toBeGreaterThan(1);
   expect(stream.shown).toEqual(['caughtUp', seq, ended.seq]);
   expect([granted.shown, granted.error]).toMatchObject([['caughtUp'], { code: 'permission_denied' }]);
+});
+
+/** A store that has the pages of a rig drop all that they hold before each of its reads, of which it allows `max`. */
+const dropping = (pagesOf: () => FollowedPages | undefined, max: number) => {
+  const counts = { reads: 0 };
+  const store = (inner: LedgerStore) =>
+    beforeCalls(inner, {
+      read: () => {
+        const pages = pagesOf();
+        if (pages === undefined) return;
+        counts.reads += 1;
+        if (counts.reads > max) throw new Error('too many reads');
+        pages.add(pages.use(`other ${counts.reads}`, 0), null, 1024 * 1024);
+      },
+    });
+  return { counts, store };
+};
+
+test('the tail and a follower get an event although its page is dropped before each of its reads', async () => {
+  let pages: FollowedPages | undefined;
+  const { counts, store } = dropping(() => pages, 20);
+  const rig = await FollowersRig.withMaster({ store });
+  const payload = largePayload;
+  await rig.commit(...Array.from({ length: pageSeqs - 5 }, () => append({ payload })));
+  const last = rig.chain.events.length - 1;
+  const stream = rig.followLedger(buyer);
+  await rig.settle();
+  pages = rig.parts.pages;
+  const { seq } = await rig.commit(append({ payload }));
+  await rig.settle();
+  expect([stream.shown, stream.error]).toEqual([['caughtUp', seq], null]);
+  counts.reads = 0;
+  const behind = rig.followLedger(buyer, { afterSeq: BigInt(last - 1) });
+  await rig.settle();
+  expect([behind.shown, behind.error]).toEqual([[last, seq, 'caughtUp'], null]);
+});
+
+test('an event that the store does not show is waited for with a pause if its page is dropped, too', async () => {
+  let pages: FollowedPages | undefined;
+  let hidden = Number.POSITIVE_INFINITY;
+  const { counts, store } = dropping(() => pages, 20);
+  const rig = await FollowersRig.withMaster({ store: (inner) => store(hiddenFrom(() => hidden)(inner)) });
+  const payload = largePayload;
+  await rig.commit(...Array.from({ length: pageSeqs - 5 }, () => append({ payload })));
+  const stream = rig.followLedger(buyer);
+  await rig.settle();
+  pages = rig.parts.pages;
+  hidden = rig.chain.events.length;
+  const { seq } = await rig.commit(append({ payload }));
+  await rig.settle();
+  expect(stream.shown).toEqual(['caughtUp']);
+  expect(counts.reads).toBeLessThan(10);
+  hidden = Number.POSITIVE_INFINITY;
+  counts.reads = 0;
+  await rig.clock.advance(1_000);
+  await rig.settle();
+  expect(stream.shown).toEqual(['caughtUp', seq]);
 });
 
 test('an event that the store does not show, but earlier ones of its page, is waited for with a pause', async () => {
