@@ -292,8 +292,8 @@ async function behindMasterSeq(
 }
 
 /**
- * The event of a master, if it may belong to the newest batch of the ledger: followers get such an event although its
- * scope may not list it before the next claim.
+ * The event of a master, if it may belong to the newest batch of the ledger: followers get such an event, although it is
+ * possible that no scope lists it before the next claim.
  */
 async function inNewestBatch(
   store: ReturnType<typeof boundedLedgers>,
