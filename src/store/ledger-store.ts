@@ -139,10 +139,11 @@ export class StoreStopped extends LedgerError {
  * or `overloaded` if it has too much to do. Then nothing was written: an append that may have been written throws
  * OutcomeUnknown instead.
  *
- * Reads see every acknowledged append of every node. Before an append is acknowledged, it is possible that reads see its
- * entries without their projections: then a scope does not list them. This holds for the newest batch of a ledger alone,
- * until the next claim or append at the latest: no append begins before the projections of the one before. Ids, scopes, keys, lists and rows are any well-formed Unicode text of any length,
- * NUL included: a store with short keys hashes the long ones. Arguments and results are never shared with the store.
+ * Reads see every acknowledged append of every node. Before an append is acknowledged, it is possible that reads see
+ * its entries without their projections: then a scope does not list them. This holds for the newest batch of a ledger
+ * alone, until the next claim or append at the latest: no append begins before the projections of the one before. Ids,
+ * scopes, keys, lists and rows are any well-formed Unicode text of any length, NUL included: a store with short keys
+ * hashes the long ones. Arguments and results are never shared with the store.
  */
 export interface LedgerStore {
   /**

@@ -1,13 +1,10 @@
-import { largestBatchEvents } from '../../actors/bounds.ts';
 import { invalidField, LedgerError } from '../../domain/errors.ts';
-import type { LedgerEvent } from '../../domain/event/event.ts';
 import { isParty, type LedgerFacts, type MasterFacts } from '../../domain/event/facts.ts';
 import { names } from '../../domain/event/projection.ts';
 import { every } from '../../runtime/clock/clock.ts';
 import type { Call } from '../calls/call.ts';
 import { callerOf } from '../calls/caller.ts';
 import { firstSeqAt } from '../reading/event-bounds.ts';
-import { entriesWithin } from '../reading/event-chunk.ts';
 import { ScopeSeqs } from '../reading/scope-seqs.ts';
 import { readEvent } from '../reading/stored-event.ts';
 import { boundedLedgers } from '../walking/bounded-stores.ts';
@@ -18,7 +15,7 @@ import type { FollowedEvent } from './followed-event.ts';
 import { FollowedLedger } from './followed-ledger.ts';
 import { Follower } from './follower.ts';
 import { type FollowerSlot, FollowerSlots } from './follower-slots.ts';
-import { type NewestShown, newestReadable, newestShown } from './newest-readable.ts';
+import { type NewestShown, newestBatch, newestReadable, newestShown } from './newest-readable.ts';
 import { firstStoredCheckMs, ReaderAccess, tooManyGrants } from './reader-access.ts';
 import { retryHint, withRetryHint } from './retry-hint.ts';
 import type { FollowStart } from './stream-position.ts';
@@ -283,31 +280,12 @@ async function behindMasterSeq(
   await seqs.skip(after);
   const [found] = await seqs.take(1);
   if (found === undefined) {
-    const unlisted = await inNewestBatch(store, ledgerId, masterId, after, headSeq);
-    return unlisted === null ? null : { nextSeq: unlisted.seq + 1, newest: newestShown(unlisted) };
+    for await (const event of newestBatch(store, ledgerId, headSeq))
+      if (event.master?.id === masterId && event.master.seq === after)
+        return { nextSeq: event.seq + 1, newest: newestShown(event) };
+    return null;
   }
   const [entry] = await store.read(ledgerId, found.seq, 1, Number.POSITIVE_INFINITY);
   const event = entry === undefined ? null : readEvent(entry, { ledgerId, scopes: [scope] }, []);
   return { nextSeq: found.seq + 1, newest: event === null ? null : newestShown(event) };
-}
-
-/**
- * The event of a master, if it may belong to the newest batch of the ledger: followers get such an event, although it is
- * possible that no scope lists it before the next claim.
- */
-async function inNewestBatch(
-  store: ReturnType<typeof boundedLedgers>,
-  ledgerId: string,
-  masterId: string,
-  masterSeq: number,
-  headSeq: number,
-): Promise<LedgerEvent | null> {
-  const place = { ledgerId, scopes: null };
-  const bounds = { low: Math.max(0, headSeq + 1 - largestBatchEvents), high: headSeq };
-  for await (const { entries } of entriesWithin(store, place, bounds, true, largestBatchEvents))
-    for (const entry of entries) {
-      const event = readEvent(entry, place, []);
-      if (event?.master?.id === masterId && event.master.seq === masterSeq) return event;
-    }
-  return null;
 }

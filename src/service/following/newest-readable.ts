@@ -1,8 +1,13 @@
+import { batchBytesMax, largestBatchEvents } from '../../actors/bounds.ts';
 import type { LedgerEvent } from '../../domain/event/event.ts';
+import { charsOf } from '../../store/pages.ts';
 import { entriesWithin } from '../reading/event-chunk.ts';
 import { readEvent } from '../reading/stored-event.ts';
 import type { BoundedLedgers } from '../walking/bounded-stores.ts';
 import type { ReaderAccess } from './reader-access.ts';
+
+/** The rows of a batch of several events have fewer characters. Its bound in bytes is one of estimates. */
+const batchCharsMax = 4 * batchBytesMax;
 
 /** The newest event that a follower was shown, or was told of. */
 export type NewestShown = Pick<LedgerEvent, 'seq' | 'hash' | 'contentHash' | 'master'>;
@@ -22,6 +27,9 @@ export async function newestReadable(
   access: ReaderAccess | null,
   throughSeq: number,
 ): Promise<NewestShown | null> {
+  if (access !== null && access.scopes !== null)
+    for await (const event of newestBatch(store, ledgerId, throughSeq))
+      if (access.covers(event)) return newestShown(event);
   const place = { ledgerId, scopes: access?.scopes ?? null };
   const bounds = { low: 0, high: throughSeq };
   for await (const { entries } of entriesWithin(store, place, bounds, true, 1))
@@ -30,4 +38,26 @@ export async function newestReadable(
       if (event !== null && (access?.covers(event) ?? true)) return newestShown(event);
     }
   return null;
+}
+
+/**
+ * The events up to `throughSeq` that may belong to the newest batch of the ledger, newest first: followers get them,
+ * although it is possible that no scope lists them before the next claim.
+ */
+export async function* newestBatch(
+  store: BoundedLedgers,
+  ledgerId: string,
+  throughSeq: number,
+): AsyncGenerator<LedgerEvent> {
+  const place = { ledgerId, scopes: null };
+  const bounds = { low: Math.max(0, throughSeq + 1 - largestBatchEvents), high: throughSeq };
+  let chars = 0;
+  for await (const { entries } of entriesWithin(store, place, bounds, true, largestBatchEvents)) {
+    for (const entry of entries) {
+      const event = readEvent(entry, place, []);
+      if (event !== null) yield event;
+    }
+    chars += charsOf(entries);
+    if (chars > batchCharsMax) return;
+  }
 }

@@ -1,8 +1,9 @@
 import { describe, expect, test, vi } from 'vitest';
-import { largestBatchEvents } from '../../../../src/actors/bounds.ts';
+import { batchBytesMax, largestBatchEvents } from '../../../../src/actors/bounds.ts';
 import { LedgerError } from '../../../../src/domain/errors.ts';
 import type { FollowEnd } from '../../../../src/service/following/follow-meter.ts';
 import type { LedgerStore } from '../../../../src/store/ledger-store.ts';
+import { charsOf, pageCharsMax } from '../../../../src/store/pages.ts';
 import {
   append,
   buyer,
@@ -252,6 +253,43 @@ describe('a follower', () => {
     expect([stream?.error, stream?.shown]).toEqual([null, ['caughtUp', seq]]);
     expect(stream?.answers).toMatchObject([{ message: { value: { head: { hash: last.hash } } } }, {}]);
     expect(refused?.error).toMatchObject({ code: 'invalid_argument', details: { field: 'after_master_seq' } });
+  });
+
+  test('for new events only begins behind the newest event, also if its scope does not list it yet', async () => {
+    let first = Number.POSITIVE_INFINITY;
+    const rig = await FollowersRig.withMaster({ store: unlistedFrom(() => first) });
+    await rig.commit(createMaster({ masterId: siblingId, businessRef: 'PO-2' }));
+    const last = await rig.commit(append());
+    await rig.commit(...Array.from({ length: largestBatchEvents - 1 }, () => append({ masterId: siblingId })));
+    first = last.seq;
+    const stream = rig.followMaster(buyer);
+    await rig.settle();
+    const { seq } = await rig.commit(append());
+    await rig.settle();
+    expect(stream.shown).toEqual(['caughtUp', seq]);
+    const [caughtUp, event] = stream.answers;
+    expect(caughtUp).toMatchObject({ message: { value: { head: { hash: last.hash } } } });
+    expect(event).toMatchObject({ message: { value: { integrity: { issues: [] } } } });
+  });
+
+  test('that names an event that does not exist has no more read than the newest batch can be', async () => {
+    let chars = 0;
+    const store = (inner: LedgerStore) =>
+      storeWith(inner, {
+        read: async (...given) => {
+          const entries = await inner.read(...given);
+          chars += charsOf(entries);
+          return entries;
+        },
+      });
+    const rig = await FollowersRig.withMaster({ store });
+    const payload = JSON.stringify({ note: 'x'.repeat(200 * 1024) });
+    await rig.commit(...Array.from({ length: 30 }, () => append({ payload })));
+    const refused = rig.followMaster(buyer, { afterMasterSeq: 100n });
+    await rig.settle();
+    expect(refused.error).toMatchObject({ code: 'invalid_argument', details: { field: 'after_master_seq' } });
+    expect(chars).toBeGreaterThan(batchBytesMax);
+    expect(chars).toBeLessThan(4 * pageCharsMax);
   });
 
   test('that is far behind gets the events of the newest batch that their scopes do not list yet', async () => {
