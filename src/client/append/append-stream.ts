@@ -6,7 +6,7 @@ import { deliveryChainJson } from '../call/call.ts';
 import { type Credential, identityHeaders } from '../call/credential.ts';
 import type { GrpcTransport } from '../call/grpc-transport.ts';
 import { givenFields } from '../call/request-encoding.ts';
-import { backoffMs, isNotSent, mayRetry, type RetryClock } from '../call/retry.ts';
+import { backoffMs, boundedHint, isNotSent, mayRetry, type RetryClock } from '../call/retry.ts';
 import { endpointNamed } from '../endpoint.ts';
 import { asClientError, LedgerTrustError } from '../error.ts';
 import type { Facts } from '../signing/facts.ts';
@@ -203,7 +203,7 @@ export class GrpcAppendStream implements AppendStream {
   }
 
   async #pause(attempt: number, error: unknown): Promise<void> {
-    const known = error instanceof LedgerTrustError ? error : null;
+    const known = error instanceof LedgerTrustError ? boundedHint(error.retryAfterMs) : null;
     // An abort ends the wait early. The caller's loop handles it.
     await this.#parts.clock.sleep(backoffMs(attempt, known, this.#parts.clock.random), this.#signal).catch(() => {});
   }

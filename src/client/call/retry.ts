@@ -85,6 +85,14 @@ export function reportedError(last: unknown, earlier: LedgerTrustError | null): 
   return last instanceof LedgerTrustError && ruleOf(last) === 'refused' ? last : earlier;
 }
 
+/** Milliseconds. The service asks for 10 s at most. */
+const HINT_MAX_MS = 60_000;
+
+/** For waits that no timeout ends: without a bound the service could silence a client for weeks. */
+export function boundedHint(retryAfterMs: number | null): Pick<LedgerTrustError, 'retryAfterMs'> {
+  return { retryAfterMs: Math.min(retryAfterMs ?? 0, HINT_MAX_MS) };
+}
+
 /** Milliseconds before the next attempt: full jitter, and at least what the service asked for. `attempt`: from 1. */
 export function backoffMs(
   attempt: number,

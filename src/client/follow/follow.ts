@@ -1,7 +1,7 @@
 import type { Checkpoint } from '../../domain/log/checkpoint.ts';
 import type { Integrity } from '../../gen/svc/v1/event_pb.ts';
 import type { Caller } from '../call/call.ts';
-import { backoffMs, mayRetry, type RetryClock } from '../call/retry.ts';
+import { backoffMs, boundedHint, mayRetry, type RetryClock } from '../call/retry.ts';
 import { endpointNamed } from '../endpoint.ts';
 import { connectionEnded, LedgerTrustError } from '../error.ts';
 import type { Event } from '../event.ts';
@@ -26,9 +26,6 @@ import { HeartbeatCheckpoints } from './heartbeat-checkpoints.ts';
 
 /** Three heartbeats of the service. */
 const SILENCE_MAX_MS = 45_000;
-
-/** Milliseconds. The service asks for 10 s at most; without a bound it could silence a follower for weeks. */
-const HINT_MAX_MS = 60_000;
 /** A stream that lived this long, or brought an event, counts as a success: the next wait is short again. */
 const STEADY_MS = 10_000;
 
@@ -338,5 +335,5 @@ function unfoundedEnd(): LedgerTrustError {
 /** The hint in the details is exact; the one of the header counts whole seconds. */
 function withHint(error: LedgerTrustError): Pick<LedgerTrustError, 'retryAfterMs'> {
   const hint = error.details.retry_after_ms;
-  return typeof hint === 'number' ? { retryAfterMs: Math.min(hint, HINT_MAX_MS) } : error;
+  return boundedHint(typeof hint === 'number' ? hint : error.retryAfterMs);
 }

@@ -39,12 +39,15 @@ describe('an append stream that fails', () => {
     for (const [index, key] of second ?? []) if (first?.has(index)) expect(first.get(index)).toBe(key);
   });
 
-  it('waits as long as the service asks before it resumes', async () => {
+  it.each([
+    [7, 7_000],
+    [999_999, 60_000],
+  ])('waits before it resumes as long as the service asks, a minute at most: %s s', async (asked, waitMs) => {
     const { open, waits } = await streamingService((request, send, _stream, number) => {
-      send(number === 0 ? refused(request, 'rate_limited', 0n, { retry_after_s: 7 }) : appended(request));
+      send(number === 0 ? refused(request, 'rate_limited', 0n, { retry_after_s: asked }) : appended(request));
     });
     await open().append(event(0));
-    expect(waits).toEqual([7_000]);
+    expect(waits).toEqual([waitMs]);
   });
 
   it('sends no further event on a stream with a failed event', async () => {

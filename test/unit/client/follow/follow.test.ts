@@ -59,17 +59,18 @@ describe('a stream that breaks off', () => {
     expect(told).toEqual(waits);
   });
 
-  test.each([3e9, Number.POSITIVE_INFINITY])(
-    'is opened after a minute if the service asks for %s ms',
-    async (asked) => {
-      const draining = new LedgerTrustError('unavailable', 'stopping', { details: { retry_after_ms: asked } });
-      const { follow, waits } = scriptedService((after, count) =>
-        count === 1 ? { messages: behind(-1).slice(0, 1), end: draining } : { messages: behind(after), end: null },
-      );
-      await follow(wholeLedger);
-      expect(waits).toEqual([60_000]);
-    },
-  );
+  test.each([
+    ['3e9 ms', { details: { retry_after_ms: 3e9 } }],
+    ['endless ms', { details: { retry_after_ms: Number.POSITIVE_INFINITY } }],
+    ['11 days by its header', { retryAfterMs: 999_999_000 }],
+  ])('is opened after a minute if the service asks for %s', async (_, asked) => {
+    const draining = new LedgerTrustError('unavailable', 'stopping', asked);
+    const { follow, waits } = scriptedService((after, count) =>
+      count === 1 ? { messages: behind(-1).slice(0, 1), end: draining } : { messages: behind(after), end: null },
+    );
+    await follow(wholeLedger);
+    expect(waits).toEqual([60_000]);
+  });
 
   test('is opened again without end once there was a connection, and only a few times before', async () => {
     const { follow, opened } = scriptedService((after, count) =>
