@@ -16,7 +16,7 @@ import { refuseRunningNodes } from './running-nodes.ts';
 /**
  * `cluster log rotate FILE`: makes the key in FILE sign the logs of a cluster whose nodes are stopped. Run again after
  * a crash, it completes the rotation. Like the other commands here, it needs the variables of a node, returns a
- * sentence for the operator, and throws ConfigError or StartError with a sentence that says what to correct.
+ * sentence for the operator, and throws CliError, ConfigError or StartError with a sentence that says what to correct.
  */
 export async function rotateClusterLog(env: Environment, file: string, board: MemberBoard): Promise<string> {
   const next = readNewKey(file, 'LOG_KEY_FILE', env);

@@ -92,7 +92,7 @@ async function register({ terminal, client, settings, options }: ApiCall<Registe
   const productionName = `${profileName}-production`;
   if (existsSync(profilePath(terminal, productionName)) && options.replace !== true)
     throw new CliError(`There is a profile ${productionName} already: give another --profile, or --replace.`);
-  // Opened first, so that no API key is made that then cannot be kept.
+  // Opened first: a folder that takes no file is found before API keys are made.
   await using file = await openProfile(terminal, profileName);
   await using productionFile = await openProfile(terminal, productionName);
   const key = options.signing ? await signingKey(terminal, profileName, options.key) : null;
@@ -105,7 +105,6 @@ async function register({ terminal, client, settings, options }: ApiCall<Registe
     actor_id: sandbox.actorId,
     ...(key === null || sandbox.signingKey === null ? {} : { key_file: key.file, key_id: sandbox.signingKey.kid }),
   };
-  // Last is the profile that keeps register from registering again.
   await keepProfile(productionFile, { url, api_key: production.apiKey, actor_id: production.actorId });
   await keepProfile(file, made);
   return shownProfile(profileName, made, { environment: 'sandbox', production: productionName });

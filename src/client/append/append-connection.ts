@@ -55,10 +55,9 @@ export async function runAppendConnection(
   let settled = 0;
   let resumable: LedgerTrustError | null = null;
   let failure: unknown = null;
-  /** Of the events in flight, if `failure` does not say that they may be written. */
+  /** Why the events in flight may be written, where `failure` does not say so. */
   let doubt: LedgerTrustError | null = null;
   let over = false;
-
   /** Set once nothing more is sent, and the service should end the stream. */
   let isEnding = false;
 
