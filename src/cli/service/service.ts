@@ -1,3 +1,4 @@
+import { restAddress } from '../../client/call/rest-address.ts';
 import type { LedgerTrustClient } from '../../client/client.ts';
 import type { Signer } from '../../client/signing/signing.ts';
 import type { WatermarkStore } from '../../client/watermark-store.ts';
@@ -5,10 +6,11 @@ import { readInput, type Terminal, usageError } from '../terminal/terminal.ts';
 
 /** `name` is that of the option or variable with this value. Throws CliError (exit code 64) if it is no base URL. */
 export function baseUrlOf(name: string, value: string): string {
-  const url = URL.parse(value);
-  const isHttp = /^https?:$/.test(url?.protocol ?? '');
-  const hasMore = url !== null && [url.username, url.password, url.search, url.hash].some((part) => part !== '');
-  if (!isHttp || hasMore) throw usageError(`${name} must be a base URL such as https://ledger.example.`);
+  try {
+    restAddress(value);
+  } catch {
+    throw usageError(`${name} must be a base URL such as https://ledger.example.`);
+  }
   return value;
 }
 

@@ -11,19 +11,6 @@ import { serverSentEvents } from './server-sent-events.ts';
 const NO_CONTENT = 204;
 const noBody = new Uint8Array(0);
 
-/**
- * Parses the base URL of the service. Throws TypeError for one that is not an http(s) address and a path alone.
- * `prefix` is its path, without a slash at the end.
- */
-export function restAddress(baseUrl: string): { readonly origin: string; readonly prefix: string } {
-  const url = new URL(baseUrl);
-  if (url.protocol !== 'http:' && url.protocol !== 'https:')
-    throw new TypeError('baseUrl must be an http or https URL');
-  if (url.username !== '' || url.password !== '' || url.search !== '' || url.hash !== '')
-    throw new TypeError('baseUrl is an address and a path alone');
-  return { origin: url.origin, prefix: url.pathname.replace(/\/$/, '') };
-}
-
 export function createRestTransport(prefix: string, sender: HttpSender): Transport {
   let closing: Promise<void> | null = null;
   /** Sends a request. Throws the error of an answer with status 300 or above. */
