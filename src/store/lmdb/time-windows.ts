@@ -12,8 +12,8 @@ export const removedAtOnceMax = 1_000;
  *
  * Invariant: table `window % tables.length` holds entries of one window only, and `facts` says which window until the
  * table is empty. While it holds entries, the newest window never goes back, even if the clock does, so that nothing is
- * removed too early.
- * While a window gets entries, the table of the next one is emptied. A new process continues what the last one began.
+ * removed too early. While a window gets entries, the table of the next one is emptied. A new process continues what
+ * the last one began.
  */
 export class TimeWindows {
   readonly #name: string;

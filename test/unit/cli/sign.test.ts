@@ -80,7 +80,7 @@ describe('sign', () => {
     });
   });
 
-  it('shows no character that moves the cursor or changes the direction, and says where the text is exact', async () => {
+  it('escapes what moves the cursor or changes the direction, and says where the text is exact', async () => {
     const payload = JSON.stringify({ a: '\u202e1\u009b2K\u2028' });
     const words = `--event-type A --ledger-id ${ledgerId} --payload -`;
     const plain = await sign(words, payload);

@@ -100,7 +100,7 @@ test('a call under way when the port closes gets its answer, however long others
   expect(performance.now() - fromMs).toBeLessThan(host.bound(callMs + 2_000));
 });
 
-test('calls on connections that wait to be accepted when the port closes are answered, or refused by a GOAWAY', async () => {
+test('calls on connections that wait when the port closes are answered, or refused by a GOAWAY', async () => {
   const node = await start(() => {}, 'answer', 0);
   const clients = Array.from({ length: 20 }, () => {
     const socket = openTextSocket(node.grpc.port);
